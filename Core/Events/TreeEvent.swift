@@ -62,7 +62,8 @@ package struct TreeEvent: Sendable {
         }
     }
 
-    private static func appendData(_ before: Node, _ after: Node, to json: inout [UInt8]) {
+    /// The same of two values, which may be the same.
+    package static func appendData(_ before: Node, _ after: Node, to json: inout [UInt8]) {
         let isMerged = isObject(before) && isObject(after)
         json.append(contentsOf: "\"data\":".utf8)
         append(before, isMerged: isMerged, to: &json)

@@ -20,7 +20,7 @@ package struct DeadLetters: Sendable {
     private let prefix: [UInt8]
     private static let mark = EventKeys.deadLetter
 
-    /// So many a trigger are kept, and so long.
+    /// So many of a trigger in a database are kept, and so long.
     package static let countMax = 10_000
     package static let keptMicroseconds: Int64 = 7 * 86_400 * 1_000_000
 
@@ -95,6 +95,16 @@ package struct DeadLetters: Sendable {
     package func letter(_ entry: Entry, in snapshot: any Snapshot) throws(Status) -> DeadLetter? {
         guard let bytes = try snapshot.get(.meta, key(entry)) else { return nil }
         return try DeadLetter(bytes)
+    }
+
+    /// Nil when it is not there, or damaged.
+    func readable(_ entry: Entry, in snapshot: any Snapshot) throws(Status) -> DeadLetter? {
+        guard let bytes = try snapshot.get(.meta, key(entry)) else { return nil }
+        do throws(Status) { return try DeadLetter(bytes) } catch { return nil }
+    }
+
+    func contains(_ entry: Entry, in snapshot: any Snapshot) throws(Status) -> Bool {
+        try snapshot.get(.meta, key(entry)) != nil
     }
 
     package func count(in snapshot: any Snapshot) throws(Status) -> Int {

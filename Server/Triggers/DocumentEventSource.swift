@@ -36,9 +36,6 @@ package final class DocumentEventSource: EventSource {
     /// The newest commit that is known, and its monotonic time.
     private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
 
-    /// Of the dead letters that one transaction stores, about.
-    private static let settledBytesMax = 4 << 20
-
     /// - Parameters:
     ///   - open: the database if it is open; otherwise has it opened.
     ///   - location: the region that events name.
@@ -88,7 +85,7 @@ package final class DocumentEventSource: EventSource {
 
     private func opened() throws(Status) -> (database: Database, events: DatabaseEvents, queue: EventQueue)? {
         guard let open = current.withLock({ $0 }) else { throw .unavailable("The database is closed.") }
-        guard let queue = open.events.queue(of: definition.withLock { $0.name }) else { return nil }
+        guard let queue = open.events.ledger.queue(of: definition.withLock { $0.id }) else { return nil }
         return (open.database, open.events, queue)
     }
 
@@ -125,9 +122,11 @@ package final class DocumentEventSource: EventSource {
 
     private func request(
         for event: Delivery.Event, _ record: QueuedEvent, _ database: Database, _ snapshot: any Snapshot
-    ) throws(Status) -> EventRequest {
+    ) throws(Status) -> EventRequest? {
         let states = if let kept = record.states { kept } else { try self.states(of: event, in: snapshot) }
         let definition = definition.withLock { $0 }
+        // The type may have changed since the commit.
+        if let kind = states.kind, !definition.type.wants(kind) { return nil }
         return try DocumentEventRequest.make(
             event, states, author: record.author, of: database, for: definition, location: location)
     }
@@ -147,60 +146,29 @@ package final class DocumentEventSource: EventSource {
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) -> Int {
         let definition = definition.withLock { $0 }
-        let name = definition.name
-        guard let (database, events, queue) = (try? opened()) ?? nil, let letters = events.deadLetters(of: name) else {
-            // A closed database fails, and is tried again; a trigger without a queue has nothing to remove.
-            completion(
-                current.withLock { $0 == nil } ? .failure(.unavailable("The database is closed.")) : .success(()))
-            return settled.count
-        }
-        let end = clock.now().microseconds
-        var records: [(entry: DeadLetters.Entry, letter: DeadLetter)] = []
-        var sizeBytes = 0
-        var taken = 0
-        while taken < settled.count, taken == 0 || sizeBytes < Self.settledBytesMax {
-            let event = settled[taken].event
-            taken += 1
-            guard case .dead(let attempts, let failure) = settled[taken - 1].result, definition.keepsDeadLetters else {
-                continue
+        let settlement: EventSettlement
+        let (database, events): (Database, DatabaseEvents)
+        do throws(Status) {
+            guard let open = try opened() else {
+                // A trigger without a queue has nothing to remove.
+                completion(.success(()))
+                return settled.count
             }
-            do throws(Status) {
-                guard let record = try record(ofDead: event, database, queue) else { continue }
-                let letter = DeadLetter(attempts: attempts, failure: failure, record: record)
-                records.append((DeadLetters.Entry(time: end, event: event), letter))
-                sizeBytes += record.count
-            } catch {
-                // Tried again: no event is lost in silence.
-                completion(.failure(error))
-                return taken
+            (database, events) = (open.database, open.events)
+            settlement = try EventSettlement(settled, of: definition, at: clock.now().microseconds) {
+                event throws(Status) in try record(ofDead: event, database, open.queue)
             }
+        } catch {
+            // Tried again: no event is lost in silence.
+            completion(.failure(error))
+            return 1
         }
-        let settling = settled.prefix(taken).map(\.event)
-        let change = SharedValue(Mutex((removed: 0, letters: 0, oldest: Int64?.none)))
-        database.perform(
-            { [records, events] transaction throws(Status) in
-                var removed = 0
-                for event in settling {
-                    if try queue.record(of: event, in: transaction) == nil { continue }
-                    try queue.delete(event, in: transaction)
-                    removed += 1
-                }
-                for (entry, letter) in records { try letters.put(letter, entry, in: transaction) }
-                var kept = records.count
-                let excess = events.deadLetterCount(name) + records.count - DeadLetters.countMax
-                if excess > 0 { kept -= try letters.deleteAll(in: transaction, limit: excess) }
-                let oldest = try queue.first(from: events.oldestPending(name) ?? 0, in: transaction)
-                change.value.withLock { [removed, kept] in $0 = (removed, kept, oldest) }
-            },
-            completion: { [events] result in
-                if case .success = result {
-                    let (removed, letters, oldest) = change.value.withLock { $0 }
-                    events.changePending(name, by: -removed, oldest: oldest)
-                    events.changeDeadLetters(name, by: letters)
-                }
-                completion(result)
-            })
-        return taken
+        events.edit(
+            database,
+            { transaction throws(Status) in
+                try events.ledger.settle(settlement, of: definition.id, in: transaction)
+            }, completion: completion)
+        return settlement.events.count
     }
 
     /// What is kept of an event that is given up: with its states, if they can be read.

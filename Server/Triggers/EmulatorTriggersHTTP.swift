@@ -13,8 +13,9 @@ import Synchronization
 ///     POST /emulator/v1/projects/P/eventarcTrigger?eventarcTriggerId=KEY   second generation
 ///     POST, PUT, GET /.settings/functionTriggers.json                  Realtime Database
 ///
-/// KEY again replaces the trigger. Nothing is ever unregistered by the tools: a key that the functions emulator doesn't know
-/// any more is removed at its first event.
+/// KEY again replaces the trigger. It is `REGION-NAME-GENERATION`, where each load of the functions has another generation,
+/// which replaces the others. Nothing is ever unregistered by the tools: a key that the functions emulator doesn't know any
+/// more is removed at its first event.
 package struct EmulatorTriggersHTTP: HTTPExtension {
     private let triggers: EmulatorTriggers
 
@@ -99,9 +100,16 @@ package struct EmulatorTriggersHTTP: HTTPExtension {
 /// The triggers that Firebase's tools have registered: they live as long as the process.
 package final class EmulatorTriggers: Sendable {
     private struct Location {
+        let project: String
         let key: String
         let name: String
         let members: [UInt8]
+
+        /// The same function, loaded again.
+        func isReplaced(by other: Location) -> Bool {
+            let (own, new) = (EmulatorTriggers.stem(name), EmulatorTriggers.stem(other.name))
+            return UTF8Order.equal(name, other.name) || (own != nil && own == new)
+        }
     }
 
     private struct State {
@@ -127,24 +135,24 @@ package final class EmulatorTriggers: Sendable {
     // MARK: Cloud Firestore
 
     func setLegacy(_ project: String, _ key: String, _ value: ConfigurationValue) throws(Status) {
-        let trigger = try Self.required(value, "eventTrigger")
-        let type = try Self.type(try Self.required(trigger, "eventType"), .firestore)
-        let resource = try Self.required(trigger, "resource")
+        let trigger = try value.required("eventTrigger")
+        let type = try Self.type(try trigger.required("eventType"), .firestore)
+        let resource = try trigger.required("resource")
         let string = try resource.string()
         // projects/P/databases/D/documents/PATTERN
         let parts = string.split(separator: "/", maxSplits: 5, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 6, parts[0] == "projects", parts[2] == "databases", parts[4] == "documents" else {
             throw resource.failure("Expected projects/{project}/databases/{database}/documents/{pattern}.")
         }
-        let pattern = try Self.located(resource) { () throws(Status) in try EventPattern(parts[5], of: .documents) }
+        let pattern = try resource.located { () throws(Status) in try EventPattern(parts[5], of: .documents) }
         try set(project, key, type, pattern, database: parts[3], value)
     }
 
     func setEvent(_ project: String, _ key: String, _ value: ConfigurationValue) throws(Status) {
-        let type = try Self.type(try Self.required(value, "eventType"), .firestore)
+        let type = try Self.type(try value.required("eventType"), .firestore)
         let database = try value.member("database")?.string() ?? DatabaseName.defaultDatabase
-        let document = try Self.required(value, "document")
-        let path = try Self.required(document, "value")
+        let document = try value.required("document")
+        let path = try document.required("value")
         let matchType = try document.member("matchType")
         let isExact: Bool
         switch try matchType?.string() ?? "PATH_PATTERN" {
@@ -152,7 +160,7 @@ package final class EmulatorTriggers: Sendable {
         case "EXACT": isExact = true
         default: throw (matchType ?? document).failure("Expected PATH_PATTERN or EXACT.")
         }
-        let pattern = try Self.located(path) { () throws(Status) in
+        let pattern = try path.located { () throws(Status) in
             isExact
                 ? try EventPattern(exactly: try path.string()) : try EventPattern(try path.string(), of: .documents)
         }
@@ -165,12 +173,27 @@ package final class EmulatorTriggers: Sendable {
     ) throws(Status) {
         try Self.check(key)
         guard let url = url(project, key) else { return }
-        var members: [UInt8] = []
-        value.appendJSON(to: &members)
+        removeOthers(project, key)
         try service.set(
             TriggerDefinition(
                 emulated: Self.name(project, key), type, pattern, project: project, database: database, url: url,
-                members: members))
+                registration: value))
+    }
+
+    /// The other generations of a function are not called any more.
+    private func removeOthers(_ project: String, _ key: String) {
+        guard let stem = Self.stem(Self.name(project, key)) else { return }
+        for other in service.definitions where other.source == .emulator && Self.stem(other.name) == stem {
+            if !UTF8Order.equal(other.name, Self.name(project, key)) { _ = service.remove(other.name) }
+        }
+    }
+
+    /// A key without its generation; nil for one that has none.
+    static func stem(_ key: String) -> String? {
+        guard let hyphen = key.utf8.lastIndex(of: UInt8(ascii: "-")) else { return nil }
+        let generation = key.utf8[key.utf8.index(after: hyphen)...]
+        let isNumber = generation.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return isNumber && !generation.isEmpty ? String(key[..<hyphen]) : nil
     }
 
     private static func check(_ key: String) throws(Status) {
@@ -204,26 +227,32 @@ package final class EmulatorTriggers: Sendable {
         let (location, definition, ofNamespace) = try location(namespace, value)
         state.withLock { state in
             var all = state.locations[ofNamespace] ?? []
-            all.removeAll { $0.key == location.key }
+            all.removeAll { $0.isReplaced(by: location) }
             state.locations[ofNamespace] = all + [location]
         }
-        if let definition { try service.set(definition) }
+        try set(definition, location)
     }
 
     func setLocations(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
         var all: [Location] = []
-        var definitions: [TriggerDefinition] = []
+        var definitions: [(TriggerDefinition?, Location)] = []
         for element in try value.elements() {
             let (location, definition, _) = try location(namespace, element)
-            all.removeAll { $0.key == location.key }
+            all.removeAll { $0.isReplaced(by: location) }
             all.append(location)
-            if let definition { definitions.append(definition) }
+            definitions.append((definition, location))
         }
         let former = state.withLock { [all] state in state.locations.updateValue(all, forKey: namespace ?? "") ?? [] }
         for location in former where !all.contains(where: { $0.name == location.name }) {
             _ = service.remove(location.name)
         }
-        for definition in definitions { try service.set(definition) }
+        for (definition, location) in definitions { try set(definition, location) }
+    }
+
+    private func set(_ definition: TriggerDefinition?, _ location: Location) throws(Status) {
+        guard let definition else { return }
+        removeOthers(location.project, location.key)
+        try service.set(definition)
     }
 
     func list(_ namespace: String?) -> [UInt8] {
@@ -239,13 +268,13 @@ package final class EmulatorTriggers: Sendable {
     private func location(
         _ namespace: String?, _ value: ConfigurationValue
     ) throws(Status) -> (Location, TriggerDefinition?, namespace: String) {
-        let type = try Self.type(try Self.required(value, "event"), .database)
-        let path = try Self.required(value, "path")
-        let pattern = try Self.located(path) { () throws(Status) in
+        let type = try Self.type(try value.required("event"), .database)
+        let path = try value.required("path")
+        let pattern = try path.located { () throws(Status) in
             try EventPattern(try path.string(), of: .locations)
         }
         // projects/P/locations/L/functions/KEY, or triggers/KEY
-        let nameValue = try Self.required(value, "name")
+        let nameValue = try value.required("name")
         let parts = try nameValue.string().split(separator: "/", maxSplits: 5, omittingEmptySubsequences: false)
             .map(String.init)
         guard parts.count == 6, parts[0] == "projects", parts[2] == "locations" else {
@@ -257,7 +286,7 @@ package final class EmulatorTriggers: Sendable {
         if let namespace {
             instance = try InstancePattern(namespace)
         } else if let member = try value.member("namespacePattern") {
-            instance = try Self.located(member) { () throws(Status) in try InstancePattern(try member.string()) }
+            instance = try member.located { () throws(Status) in try InstancePattern(try member.string()) }
         }
         var members: [UInt8] = []
         value.appendJSON(to: &members)
@@ -265,32 +294,19 @@ package final class EmulatorTriggers: Sendable {
         let definition = url(project, key).map { url in
             TriggerDefinition(
                 emulated: name, type, pattern, project: nil, database: nil, instance: instance, url: url,
-                members: members)
+                registration: value)
         }
-        return (Location(key: key, name: name, members: members), definition, namespace ?? "")
+        return (
+            Location(project: project, key: key, name: name, members: members), definition, namespace ?? ""
+        )
     }
 
     // MARK: Members
 
-    private static func required(_ value: ConfigurationValue, _ name: String) throws(Status) -> ConfigurationValue {
-        guard let member = try value.member(name) else { throw value.failure("\"\(name)\" is missing.") }
-        return member
-    }
-
-    private static func located<Result>(
-        _ value: ConfigurationValue, _ body: () throws(Status) -> Result
-    ) throws(Status) -> Result {
-        do throws(Status) {
-            return try body()
-        } catch {
-            throw value.failure(error.message)
-        }
-    }
-
     private static func type(
         _ value: ConfigurationValue, _ product: EventType.Product
     ) throws(Status) -> EventType {
-        let type = try located(value) { () throws(Status) in try EventType(try value.string()) }
+        let type = try value.located { () throws(Status) in try EventType(try value.string()) }
         if type.product != product {
             throw value.failure(
                 "Expected a type of events of \(product == .firestore ? "Cloud Firestore" : "the Realtime Database").")

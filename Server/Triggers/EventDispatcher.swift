@@ -13,21 +13,29 @@ package final class EventDispatcher: @unchecked Sendable {
         package let trigger: String
         /// The database, or the namespace.
         package let database: String
+        /// Of the trigger; see `TriggerID`.
+        package let serial: UInt64
 
-        package init(trigger: String, database: String) {
+        package init(trigger: String, database: String, serial: UInt64 = 0) {
             self.trigger = trigger
             self.database = database
+            self.serial = serial
         }
+
+        var triggerID: TriggerID { TriggerID(name: trigger, serial: serial) }
     }
 
     /// What a trigger is, as far as its events' ways are concerned.
     package struct Trigger: Sendable, Equatable {
         package var target: EventSender.Target
         package var terms: DeliveryTerms
+        /// Of the definition.
+        package var revision: UInt64
 
-        package init(target: EventSender.Target, terms: DeliveryTerms) {
+        package init(target: EventSender.Target, terms: DeliveryTerms, revision: UInt64 = 0) {
             self.target = target
             self.terms = terms
+            self.revision = revision
         }
     }
 
@@ -391,8 +399,10 @@ package final class EventDispatcher: @unchecked Sendable {
         route.sending += 1
         let bodyBytes = request.body.count
         route.endpoint.delivery.changeBodyBytes(by: bodyBytes)
-        sender.send(request, to: route.endpoint.trigger.target, attempt: attempt) { [weak self] answer in
+        let (trigger, observer) = (route.endpoint.trigger, observer)
+        sender.send(request, to: trigger.target, attempt: attempt) { [weak self] answer in
             self?.leave(.answer(route, event, answer, bodyBytes: bodyBytes))
+            if answer.isMissing { observer.missing(route.id, trigger.revision) }
         }
     }
 

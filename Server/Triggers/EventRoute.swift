@@ -161,4 +161,18 @@ package protocol EventObserver: Sendable {
     func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer)
     /// An event is not sent any more.
     func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled)
+    /// An endpoint says that it does not exist (404). On the sender's thread.
+    /// - Parameter revision: of the trigger that the request was sent for.
+    func missing(_ id: EventDispatcher.RouteID, _ revision: UInt64)
+}
+
+extension EventObserver {
+    package func missing(_ id: EventDispatcher.RouteID, _ revision: UInt64) {}
+}
+
+extension Delivery.Answer {
+    /// The endpoint says that it does not exist.
+    var isMissing: Bool {
+        if case .failed(let failure, _) = self { failure.kind == .status(404) } else { false }
+    }
 }

@@ -1,4 +1,5 @@
 import HearthDocuments
+import HearthEvents
 import HearthModel
 
 /// What a record of a trigger's queue has beside its key: who made the commit, and, of an event whose history may be gone, the
@@ -15,6 +16,16 @@ struct QueuedEvent: Equatable {
     struct States: Equatable {
         var before: StoredDocument?
         var after: StoredDocument?
+
+        /// Nil when there is neither.
+        var kind: ChangeKind? {
+            switch (before, after) {
+            case (nil, nil): nil
+            case (nil, _): .created
+            case (_, nil): .deleted
+            default: .updated
+            }
+        }
     }
 
     private static let plain: UInt8 = 1

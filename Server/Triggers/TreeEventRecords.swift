@@ -10,7 +10,7 @@ import HearthModel
 ///     "a" · version of the commit (8)          the author, when that is long; while one of the commit's events waits
 ///
 /// A queue has `reference` for each event. Numbers are big-endian.
-enum TreeEventRecords {
+enum TreeEventRecords: EventRecords {
     /// What a queue has.
     static let reference: [UInt8] = [1]
 
@@ -83,19 +83,21 @@ enum TreeEventRecords {
         return true
     }
 
-    /// Puts back what a dead letter has of an event.
     static func restore(
-        _ letter: TreeDeadLetter, for event: Delivery.Event, in transaction: any StoreTransaction
-    ) throws(Status) {
+        _ stored: [UInt8], for event: Delivery.Event, in transaction: any StoreTransaction
+    ) throws(Status) -> [UInt8] {
+        let letter = try TreeDeadLetter(stored)
         let recordKey = key(recordMark, event.version, event.key)
         guard try transaction.get(.meta, recordKey) == nil else {
             // It waits for another trigger, too.
             let known = try transaction.get(.meta, key(countMark, event.version, event.key))
-            return try put(count: (known.map { $0.reduce(0) { $0 << 8 | Int($1) } } ?? 1) + 1, event, in: transaction)
+            try put(count: (known.map { $0.reduce(0) { $0 << 8 | Int($1) } } ?? 1) + 1, event, in: transaction)
+            return reference
         }
         var record = letter.record
         record.author = try put(author: letter.author, version: event.version, in: transaction)
         try transaction.put(.meta, recordKey, record.bytes)
+        return reference
     }
 
     // MARK: Reading

@@ -40,9 +40,6 @@ package final class TreeEventSource: EventSource {
     /// The newest commit that is known, and its monotonic time.
     private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
 
-    /// Of the dead letters that one transaction stores, about.
-    private static let settledBytesMax = 4 << 20
-
     /// - Parameters:
     ///   - open: the namespace if it is open; otherwise has it opened.
     ///   - location: the region that events name.
@@ -87,7 +84,7 @@ package final class TreeEventSource: EventSource {
         return open
     }
 
-    private func queue(_ open: Open) -> EventQueue? { open.events.ledger.queue(of: definition.withLock { $0.name }) }
+    private func queue(_ open: Open) -> EventQueue? { open.events.ledger.queue(of: definition.withLock { $0.id }) }
 
     private func reading<Result>(
         _ open: Open, _ body: (any Snapshot) throws(Status) -> Result
@@ -119,9 +116,11 @@ package final class TreeEventSource: EventSource {
         let stored = try reading(open) { records throws(Status) in
             try queue.record(of: event, in: records) == nil ? nil : try TreeEventRecords.record(of: event, in: records)
         }
-        guard let (record, author) = stored else { return nil }
+        let definition = definition.withLock { $0 }
+        // The type may have changed since the write.
+        guard let (record, author) = stored, definition.type.wants(record.kind) else { return nil }
         return try TreeEventRequest.make(
-            event, record, by: author, in: namespace, for: definition.withLock { $0 }, location: location)
+            event, record, by: author, in: namespace, for: definition, location: location)
     }
 
     package func expiredVersion() -> Int64 { horizon.withLock { $0 }.version(newest: newest.withLock { $0 }) }
@@ -130,42 +129,24 @@ package final class TreeEventSource: EventSource {
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) -> Int {
         let definition = definition.withLock { $0 }
+        let settlement: EventSettlement
         let open: Open
         do throws(Status) {
-            open = try opened()
+            let current = try opened()
+            open = current
+            settlement = try EventSettlement(settled, of: definition, at: clock.now().microseconds) {
+                event throws(Status) in try record(ofDead: event, current)
+            }
         } catch {
+            // Tried again: no event is lost in silence.
             completion(.failure(error))
-            return settled.count
+            return 1
         }
-        let end = clock.now().microseconds
-        var letters: [(entry: DeadLetters.Entry, letter: DeadLetter)] = []
-        var sizeBytes = 0
-        var taken = 0
-        while taken < settled.count, taken == 0 || sizeBytes < Self.settledBytesMax {
-            let event = settled[taken].event
-            taken += 1
-            guard case .dead(let attempts, let failure) = settled[taken - 1].result, definition.keepsDeadLetters else {
-                continue
-            }
-            do throws(Status) {
-                guard let record = try record(ofDead: event, open) else { continue }
-                let letter = DeadLetter(attempts: attempts, failure: failure, record: record)
-                letters.append((DeadLetters.Entry(time: end, event: event), letter))
-                sizeBytes += record.count
-            } catch {
-                // Tried again: no event is lost in silence.
-                completion(.failure(error))
-                return taken
-            }
-        }
-        let settling = settled.prefix(taken).map(\.event)
-        let events = open.events
         open.tree.edit(
-            { [letters] transaction throws(Status) in
-                try events.release(settling, of: definition.name, in: transaction)
-                if !letters.isEmpty { try events.keep(letters, of: definition.name, in: transaction) }
+            { transaction throws(Status) in
+                try open.events.ledger.settle(settlement, of: definition.id, in: transaction)
             }, completion: { result in withExtendedLifetime(open) { completion(result) } })
-        return taken
+        return settlement.events.count
     }
 
     /// - Returns: nil when the queue doesn't have the event any more.
@@ -187,10 +168,11 @@ package final class TreeEventSource: EventSource {
 
 /// The request for an event of the Realtime Database.
 enum TreeEventRequest {
+    /// - Parameter other: the event's id, if it is not the usual one.
     /// - Throws: RESOURCE_EXHAUSTED for an event that can't be sent, with the reason.
     static func make(
         _ event: Delivery.Event, _ record: TreeEventRecord, by author: EventAuthor, in namespace: String,
-        for definition: TriggerDefinition, location: String
+        for definition: TriggerDefinition, location: String, id other: EventID? = nil
     ) throws(Status) -> EventRequest {
         let data: [UInt8]
         switch record.content {
@@ -202,7 +184,7 @@ enum TreeEventRequest {
             namespace: namespace, path: path, time: Timestamp(microseconds: event.version), kind: record.kind,
             data: data, author: author)
         return EventRequest(
-            change, id: id(event, namespace, definition.name), type: definition.type, location: location,
+            change, id: other ?? id(event, namespace, definition.name), type: definition.type, location: location,
             form: definition.form, captures: captures(definition.pattern, EventPath(event.key)))
     }
 

@@ -12,12 +12,12 @@ package final class TreeEvents: TreeRecorder {
     /// The triggers of a namespace at a time.
     package struct Triggers: Sendable {
         fileprivate var patterns = TreePatterns<Int>()
-        fileprivate var all: [(name: String, type: EventType)] = []
+        fileprivate var all: [(id: TriggerID, type: EventType)] = []
 
         package init(_ definitions: [TriggerDefinition]) {
             for definition in definitions {
                 patterns.insert(all.count, at: definition.pattern)
-                all.append((definition.name, definition.type))
+                all.append((definition.id, definition.type))
             }
         }
     }
@@ -48,20 +48,23 @@ package final class TreeEvents: TreeRecorder {
     private let clock: any Clock
     private let triggers: Mutex<Triggers>
     private let commits: Mutex<Commits>
-    private let notify: @Sendable (_ events: TreeEvents, _ trigger: String) -> Void
+    private let notify: @Sendable (_ events: TreeEvents, _ trigger: TriggerID) -> Void
 
     /// - Parameters:
     ///   - view: of the namespace's tree.
+    ///   - former: the ledger of the same namespace, when it was open before.
+    ///   - serial: the serial number of the trigger that has a name now.
     ///   - notify: called when a trigger has new events, which are durable. On the writer's thread.
     package init(
         _ triggers: Triggers, namespace: String, before view: TreeView, bounds: Bounds = Bounds(),
-        clock: any Clock = SystemClock(), notify: @escaping @Sendable (_ events: TreeEvents, _ trigger: String) -> Void
+        clock: any Clock = SystemClock(), former: TriggerLedger? = nil, serial: (_ name: String) -> UInt64 = { _ in 0 },
+        notify: @escaping @Sendable (_ events: TreeEvents, _ trigger: TriggerID) -> Void
     ) throws(Status) {
         self.namespace = namespace
         self.bounds = bounds
         self.clock = clock
         self.triggers = Mutex(triggers)
-        ledger = try TriggerLedger(in: view.records)
+        ledger = try TriggerLedger(TreeEventRecords.self, in: view.records, former: former, serial: serial)
         commits = Mutex(Commits(newest: (view.version, clock.monotonicNanoseconds())))
         self.notify = notify
     }
@@ -69,19 +72,11 @@ package final class TreeEvents: TreeRecorder {
     /// The triggers for later writes.
     package func change(_ new: Triggers) { triggers.withLock { $0 = new } }
 
-    /// Names of triggers that had events here, whether they still exist or not.
-    package var names: [String] { ledger.names }
-
-    package func pending(_ trigger: String) -> Int { ledger.pending(trigger) }
-
-    /// When the oldest event was committed that is not settled.
-    func oldestPending(_ trigger: String) -> Int64? { ledger.oldest(trigger) }
+    /// How many events of a trigger are not settled.
+    package func pending(_ id: TriggerID) -> Int { ledger.pending(id) }
 
     /// The newest commit that was recorded, and when that was.
     var newestCommit: (version: Int64, nanoseconds: UInt64) { commits.withLock { $0.newest } }
-
-    /// The events of a trigger that `change` has taken away before have at most this version.
-    var boundary: Int64 { commits.withLock { max($0.newest.version, $0.present ?? 0) } }
 
     // MARK: TreeRecorder
 
@@ -89,7 +84,6 @@ package final class TreeEvents: TreeRecorder {
         _ changes: [TreeChange], version: Int64, by author: () -> [UInt8], before view: TreeView,
         in transaction: any StoreTransaction
     ) throws(Status) {
-        // In this order: see `boundary`.
         commits.withLock { $0.present = version }
         let triggers = triggers.withLock { $0 }
         if triggers.all.isEmpty { return }
@@ -111,7 +105,7 @@ package final class TreeEvents: TreeRecorder {
                 TreeEventRecord(kind: found.kind, author: author, content: content), for: event,
                 count: found.triggers.count, in: transaction)
             for trigger in found.triggers {
-                try ledger.put(event, TreeEventRecords.reference, for: triggers.all[trigger].name, in: transaction)
+                try ledger.put(event, TreeEventRecords.reference, for: triggers.all[trigger].id, in: transaction)
             }
         }
     }
@@ -148,85 +142,5 @@ package final class TreeEvents: TreeRecorder {
             commits.present = nil
         }
         for trigger in ledger.ended(isDurable: isDurable) { notify(self, trigger) }
-    }
-
-    // MARK: Settling
-
-    /// Deletes events from a trigger's queue; those that are not there any more count for nothing.
-    func release(
-        _ events: [Delivery.Event], of trigger: String, in transaction: any StoreTransaction
-    ) throws(Status) {
-        guard let queue = ledger.presentQueue(of: trigger) else { return }
-        var count = 0
-        for event in events where try TreeEventRecords.release(event, from: queue, in: transaction) { count += 1 }
-        ledger.removed(count, of: trigger, oldest: try queue.first(in: transaction))
-    }
-
-    /// Keeps events that were given up; the oldest go when there are too many.
-    func keep(
-        _ new: [(entry: DeadLetters.Entry, letter: DeadLetter)], of trigger: String,
-        in transaction: any StoreTransaction
-    ) throws(Status) {
-        guard let letters = ledger.presentDeadLetters(of: trigger) else { return }
-        for (entry, letter) in new { try letters.put(letter, entry, in: transaction) }
-        var count = new.count
-        let excess = ledger.presentDeadLetterCount(trigger) + count - DeadLetters.countMax
-        if excess > 0 { count -= try letters.deleteAll(in: transaction, limit: excess) }
-        ledger.changedDeadLetters(count, of: trigger)
-    }
-
-    /// Makes dead letters events again, a part at a time.
-    /// - Returns: how many.
-    func replay(
-        _ trigger: String, in transaction: any StoreTransaction, limit: Int, bytesMax: Int
-    ) throws(Status) -> Int {
-        guard let letters = ledger.presentDeadLetters(of: trigger) else { return 0 }
-        var count = 0
-        var sizeBytes = 0
-        for entry in try letters.entries(after: nil, countMax: limit, in: transaction) {
-            guard sizeBytes < bytesMax, let letter = try letters.letter(entry, in: transaction) else { break }
-            try TreeEventRecords.restore(try TreeDeadLetter(letter.record), for: entry.event, in: transaction)
-            try ledger.put(entry.event, TreeEventRecords.reference, for: trigger, in: transaction)
-            try letters.delete(entry, in: transaction)
-            count += 1
-            sizeBytes += letter.record.count
-        }
-        ledger.changedDeadLetters(-count, of: trigger)
-        return count
-    }
-
-    /// Deletes dead letters, a part at a time.
-    /// - Parameter time: only those that were given up before; nil for all.
-    /// - Returns: how many.
-    func deleteDeadLetters(
-        _ trigger: String, before time: Int64?, in transaction: any StoreTransaction, limit: Int
-    ) throws(Status) -> Int {
-        guard let letters = ledger.presentDeadLetters(of: trigger) else { return 0 }
-        let count =
-            if let time { try letters.delete(before: time, in: transaction, limit: limit) } else {
-                try letters.deleteAll(in: transaction, limit: limit)
-            }
-        ledger.changedDeadLetters(-count, of: trigger)
-        return count
-    }
-
-    /// Deletes a part of the events of a trigger that is gone.
-    /// - Parameter boundary: later events are of another trigger with the same name.
-    /// - Returns: how many that were, and whether it is done.
-    func forget(
-        _ trigger: String, through boundary: Int64, in transaction: any StoreTransaction, limit: Int
-    ) throws(Status) -> (events: Int, isDone: Bool) {
-        guard let queue = ledger.presentQueue(of: trigger) else { return (0, true) }
-        let events = try queue.events(after: nil, countMax: limit, in: transaction)
-        let old = events.filter { $0.version <= boundary }
-        try release(old, of: trigger, in: transaction)
-        if old.count == limit { return (old.count, false) }
-        if let letters = ledger.presentDeadLetters(of: trigger),
-            try letters.deleteAll(in: transaction, limit: limit) == limit
-        {
-            return (old.count, false)
-        }
-        if old.count == events.count { try ledger.deleteNumber(of: trigger, in: transaction) }
-        return (old.count, true)
     }
 }

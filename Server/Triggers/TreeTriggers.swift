@@ -66,8 +66,10 @@ final class TreeTriggers: Sendable {
         let name = tree.name
         let view = try tree.view()
         defer { view.close() }
+        let (known, former) = state.withLock { ($0.definitions, $0.trees[name]?.events.ledger) }
         let events = try TreeEvents(
-            TreeEvents.Triggers([]), namespace: name, before: view, clock: clock
+            TreeEvents.Triggers([]), namespace: name, before: view, clock: clock, former: former,
+            serial: { known[$0]?.serial ?? 0 }
         ) { [weak self] _, trigger in self?.notify(trigger, name) }
         let definitions = state.withLock { state in
             state.forgetClosed()
@@ -80,36 +82,36 @@ final class TreeTriggers: Sendable {
             return state.definitions
         }
         tree.setRecorder(events)
-        for trigger in events.names {
-            if definitions[trigger] == nil {
-                forget(trigger, through: view.version, tree, events)
+        for trigger in events.ledger.ids {
+            if definitions[trigger.name]?.id != trigger {
+                forget(trigger, tree, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)
             }
         }
     }
 
-    func notify(_ trigger: String, _ name: String, isEarlier: Bool = false) {
-        dispatcher.notify(EventDispatcher.RouteID(trigger: trigger, database: name), isEarlier: isEarlier) {
-            [weak self] in
-            self?.source(trigger, name)
-        }
+    func notify(_ id: TriggerID, _ name: String, isEarlier: Bool = false) {
+        let route = EventDispatcher.RouteID(trigger: id.name, database: name, serial: id.serial)
+        dispatcher.notify(route, isEarlier: isEarlier) { [weak self] in self?.source(id, name) }
     }
 
     /// Reads the events of a trigger in a namespace, which need not be open all the time.
-    private func source(_ trigger: String, _ name: String) -> TreeEventSource? {
+    private func source(_ id: TriggerID, _ name: String) -> TreeEventSource? {
         state.withLock { state in
-            guard let definition = state.definitions[trigger], state.trees[name] != nil else { return nil }
+            guard let definition = state.definitions[id.name], definition.id == id, state.trees[name] != nil else {
+                return nil
+            }
             let source = TreeEventSource(
                 definition, namespace: name, location: location, clock: clock
-            ) { [weak self] in self?.open(name) ?? .gone }
-            state.trees[name]?.sources[trigger] = WeakSource(source: source)
+            ) { [weak self] in self?.opening(name) ?? .gone }
+            state.trees[name]?.sources[id.name] = WeakSource(source: source)
             return source
         }
     }
 
     /// The namespace if it is open; otherwise it is opened in the background, and its routes are notified.
-    private func open(_ name: String) -> TreeEventSource.Opening {
+    private func opening(_ name: String) -> TreeEventSource.Opening {
         let opening = state.withLock { state -> TreeEventSource.Opening in
             guard let known = state.trees[name] else { return .gone }
             guard let owner = known.owner, let tree = known.tree, !tree.isEnded else { return .opening }
@@ -120,24 +122,21 @@ final class TreeTriggers: Sendable {
     }
 
     /// Deletes the events of a trigger that is gone, a part at a time.
-    private func forget(
-        _ trigger: String, through boundary: Int64, _ tree: TreeDatabase, _ events: TreeEvents, _ deleted: Int = 0
-    ) {
-        let step = SharedStep()
+    private func forget(_ id: TriggerID, _ tree: TreeDatabase, _ events: TreeEvents, _ deleted: Int = 0) {
+        let step = SharedValue(Mutex((events: 0, isDone: false)))
         tree.edit(
             { transaction throws(Status) in
-                let (count, isDone) = try events.forget(
-                    trigger, through: boundary, in: transaction, limit: Self.forgottenMax)
-                step.value.withLock { $0 = (count, isDone) }
+                let result = try events.ledger.forget(id, in: transaction, limit: Self.forgottenMax)
+                step.value.withLock { $0 = result }
             },
             completion: { [weak self, weak tree] result in
                 // Otherwise the next start goes on.
                 guard case .success = result, let self, let tree else { return }
                 let (count, isDone) = step.value.withLock { $0 }
-                if !isDone { return forget(trigger, through: boundary, tree, events, deleted + count) }
+                if !isDone { return forget(id, tree, events, deleted + count) }
                 if deleted + count > 0 {
                     log.warning(
-                        "events of a trigger that is gone were dropped", ("trigger", .string(trigger)),
+                        "events of a trigger that is gone were dropped", ("trigger", .string(id.name)),
                         ("database", .string(tree.name)), ("events", .integer(deleted + count)))
                 }
             })
@@ -146,91 +145,63 @@ final class TreeTriggers: Sendable {
     // MARK: Definitions
 
     /// How many events of a trigger are not settled.
-    func pending(_ trigger: String) -> Int {
-        state.withLock { state in state.trees.values.reduce(0) { $0 + $1.events.pending(trigger) } }
+    func pending(_ id: TriggerID) -> Int {
+        state.withLock { state in state.trees.values.reduce(0) { $0 + $1.events.pending(id) } }
     }
 
-    func deadLetterCount(_ trigger: String) -> Int {
-        state.withLock { state in state.trees.values.reduce(0) { $0 + $1.events.ledger.deadLetterCount(trigger) } }
+    func deadLetterCount(_ id: TriggerID) -> Int {
+        state.withLock { state in state.trees.values.reduce(0) { $0 + $1.events.ledger.deadLetterCount(id) } }
     }
 
     /// When the oldest event was committed that is not settled.
-    func oldestPending(_ trigger: String) -> Int64? {
-        state.withLock { state in state.trees.values.compactMap { $0.events.oldestPending(trigger) }.min() }
+    func oldestPending(_ id: TriggerID) -> Int64? {
+        state.withLock { state in state.trees.values.compactMap { $0.events.ledger.oldest(id) }.min() }
     }
 
     /// Whether a namespace is open, or was and has nothing.
     func isKnown(_ namespace: String) -> Bool { state.withLock { $0.trees[namespace] != nil } }
 
-    /// The namespaces that have something of a trigger.
-    /// - Parameter open: opens one that may be closed.
-    func those(
-        _ isWanted: (TreeEvents) -> Bool, open: (String) throws(Status) -> Void
-    ) throws(Status) -> [(tree: TreeDatabase, owner: any AnyObject & Sendable, events: TreeEvents)] {
-        let names = state.withLock { state in state.trees.filter { isWanted($0.value.events) }.map(\.key) }
-        var found: [(tree: TreeDatabase, owner: any AnyObject & Sendable, events: TreeEvents)] = []
-        for name in names.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
-            try open(name)
-            let tree = state.withLock { state in
-                state.trees[name].flatMap { known in
-                    known.owner.flatMap { owner in known.tree.map { (tree: $0, owner: owner, events: known.events) } }
-                }
-            }
-            if let tree { found.append(tree) }
+    /// A namespace that is open.
+    func open(_ name: String) -> OpenTreeEvents? {
+        state.withLock { state in
+            guard let known = state.trees[name], let tree = known.tree, let owner = known.owner else { return nil }
+            return OpenTreeEvents(tree: tree, owner: owner, events: known.events)
         }
-        return found
+    }
+
+    /// The namespaces that have dead letters of a trigger, whether they are open or not.
+    func names(withDeadLettersOf id: TriggerID) -> [String] {
+        state.withLock { state in
+            state.trees.filter { $0.value.events.ledger.deadLetterCount(id) > 0 }.map(\.key)
+        }.sorted { UTF8Order.compare($0, $1) < 0 }
     }
 
     /// The namespaces that are closed and have something of a trigger.
-    func closed(with trigger: String) -> [String] {
+    func closed(with id: TriggerID) -> [String] {
         state.withLock { state in
-            state.trees.filter { _, known in
-                known.owner == nil
-                    && (known.events.pending(trigger) > 0 || known.events.ledger.deadLetterCount(trigger) > 0)
-            }.map(\.key)
+            state.trees.filter { _, known in known.owner == nil && known.events.ledger.hasAny(of: id) }.map(\.key)
         }
     }
 
     /// What waits of a trigger that may have been paused.
-    func notifyAll(_ trigger: String) {
-        let names = state.withLock { state in
-            state.trees.filter { $0.value.events.pending(trigger) > 0 }.map(\.key)
-        }
-        for name in names { notify(trigger, name) }
+    func notifyAll(_ id: TriggerID) {
+        let names = state.withLock { state in state.trees.filter { $0.value.events.pending(id) > 0 }.map(\.key) }
+        for name in names { notify(id, name) }
     }
 
-    /// Deletes dead letters that were kept long enough, in the namespaces that are open.
-    func expireDeadLetters(before time: Int64) {
-        let open = state.withLock { state in
-            state.trees.values.compactMap { known -> (TreeDatabase, TreeEvents)? in
-                known.events.ledger.hasAny ? known.tree.map { ($0, known.events) } : nil
-            }
-        }
-        for (tree, events) in open {
-            for trigger in events.names where events.ledger.deadLetterCount(trigger) > 0 {
-                expireDeadLetters(trigger, time, tree, events)
+    /// The namespaces that are open and have events or dead letters.
+    var open: [OpenTreeEvents] {
+        state.withLock { state in
+            state.trees.values.compactMap { known in
+                guard known.events.ledger.hasAny, let tree = known.tree, let owner = known.owner else { return nil }
+                return OpenTreeEvents(tree: tree, owner: owner, events: known.events)
             }
         }
     }
 
-    private func expireDeadLetters(_ trigger: String, _ time: Int64, _ tree: TreeDatabase, _ events: TreeEvents) {
-        let step = SharedStep()
-        tree.edit(
-            { transaction throws(Status) in
-                let count = try events.deleteDeadLetters(
-                    trigger, before: time, in: transaction, limit: Self.forgottenMax)
-                step.value.withLock { $0 = (count, count < Self.forgottenMax) }
-            },
-            completion: { [weak self, weak tree] result in
-                guard case .success = result, let self, let tree, !step.value.withLock({ $0.isDone }) else { return }
-                expireDeadLetters(trigger, time, tree, events)
-            })
-    }
-
-    /// Takes a trigger, or another definition of one.
+    /// Takes a trigger, or another definition of one; others of Cloud Firestore are none of these.
     func set(_ definition: TriggerDefinition) {
-        // One of the same name may have been for the Realtime Database.
-        guard definition.type.product == .database else { return remove(definition.name) }
+        guard definition.type.product == .database else { return }
         let sources = state.withLock { state in
             state.definitions[definition.name] = definition
             refresh(state)
@@ -240,14 +211,15 @@ final class TreeTriggers: Sendable {
     }
 
     /// Ends a trigger, and drops its events.
-    func remove(_ trigger: String) {
+    func remove(_ id: TriggerID) {
         let trees = state.withLock { state -> [(TreeDatabase, TreeEvents)] in
-            if state.definitions.removeValue(forKey: trigger) == nil { return [] }
+            if state.definitions.removeValue(forKey: id.name) == nil { return [] }
+            for name in state.trees.keys { state.trees[name]?.sources[id.name] = nil }
             refresh(state)
             return state.trees.values.compactMap { open in open.tree.map { ($0, open.events) } }
         }
         // Also where no event is known of: the first one may be under way.
-        for (tree, events) in trees { forget(trigger, through: events.boundary, tree, events) }
+        for (tree, events) in trees { forget(id, tree, events) }
     }
 
     /// The present definitions for later writes.
@@ -262,9 +234,4 @@ final class TreeTriggers: Sendable {
             open.events.change(triggers)
         }
     }
-}
-
-/// Lets two closures share what a transaction has done.
-private final class SharedStep: Sendable {
-    let value = Mutex<(events: Int, isDone: Bool)>((0, false))
 }

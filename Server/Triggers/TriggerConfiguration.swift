@@ -6,7 +6,7 @@ import Synchronization
 /// Which triggers there are, from all sources: `hearth.json`, administrators, and Firebase's tools. Where a file and
 /// administrators define the same name, the file's is in force.
 ///
-/// Its methods wait for files: by one thread at a time.
+/// Its methods wait for files, and for each other.
 package final class TriggerConfiguration: Sendable {
     private struct State {
         var file: [String: TriggerDefinition] = [:]
@@ -36,7 +36,7 @@ package final class TriggerConfiguration: Sendable {
         self.store = store
         self.log = log
         state = Mutex(State(file: Self.byName(file), api: Self.byName(stored), stamp: source.stamp))
-        warnOfDouble()
+        state.withLock { warnOfDouble($0) }
     }
 
     private static func byName(_ definitions: [TriggerDefinition]) -> [String: TriggerDefinition] {
@@ -48,8 +48,8 @@ package final class TriggerConfiguration: Sendable {
         Array(byName(stored).merging(byName(file)) { _, file in file }.values)
     }
 
-    private func warnOfDouble() {
-        for name in state.withLock({ state in state.api.keys.filter { state.file[$0] != nil } }).sorted() {
+    private func warnOfDouble(_ state: State) {
+        for name in state.api.keys.filter({ state.file[$0] != nil }).sorted() {
             log.warning("a trigger of hearth.json is in force instead of the stored one", ("trigger", .string(name)))
         }
     }
@@ -61,35 +61,34 @@ package final class TriggerConfiguration: Sendable {
     package func poll() {
         if !polls { return }
         let stamp = source.stamp
-        let isNew = state.withLock { state in
-            defer { state.stamp = stamp }
-            return state.stamp != stamp
-        }
-        if !isNew { return }
-        do throws(Status) {
-            try take(try source.definitions())
-        } catch {
-            log.error(
-                "the triggers of the configuration are wrong; those before stay in force",
-                ("file", .string(source.path)), ("reason", .string(error.message)))
+        state.withLock { state in
+            if state.stamp == stamp { return }
+            state.stamp = stamp
+            do throws(Status) {
+                try take(try source.definitions(), &state)
+            } catch {
+                log.error(
+                    "the triggers of the configuration are wrong; those before stay in force",
+                    ("file", .string(source.path)), ("reason", .string(error.message)))
+            }
         }
     }
 
-    private func take(_ definitions: [TriggerDefinition]) throws(Status) {
+    private func take(_ definitions: [TriggerDefinition], _ state: inout State) throws(Status) {
         let new = Self.byName(definitions)
-        let (former, api) = state.withLock { ($0.file, $0.api) }
+        let former = state.file
         if new == former { return }
-        if new.merging(api, uniquingKeysWith: { first, _ in first }).count > TriggerService.countMax {
+        if new.merging(state.api, uniquingKeysWith: { first, _ in first }).count > TriggerService.countMax {
             throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
         }
-        state.withLock { $0.file = new }
+        state.file = new
         for name in former.keys where new[name] == nil {
             // What administrators have stored under the name is in force again.
-            if let stored = api[name] { try service.set(stored) } else { _ = service.remove(name) }
+            if let stored = state.api[name] { try service.set(stored) } else { _ = service.remove(name) }
         }
         for (name, definition) in new where former[name] != definition { try service.set(definition) }
         log.info("triggers reloaded", ("file", .string(source.path)), ("triggers", .integer(new.count)))
-        warnOfDouble()
+        warnOfDouble(state)
     }
 
     // MARK: Administrators
@@ -103,34 +102,44 @@ package final class TriggerConfiguration: Sendable {
     package func put(_ name: String, _ body: [UInt8]) throws(Status) {
         let value = try ConfigurationValue(parsing: body, file: "body")
         let definition = try source.definition(name, value, source: .api)
-        try refuseFile(name)
-        if service.definition(name) == nil, service.definitions.count >= TriggerService.countMax {
-            throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
+        try state.withLock { state throws(Status) in
+            try refuseFile(name, state)
+            if service.definition(name) == nil, service.definitions.count >= TriggerService.countMax {
+                throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
+            }
+            let former = state.api
+            var api = former
+            api[name] = definition
+            try store.write(Array(api.values))
+            do throws(Status) {
+                try service.set(definition)
+            } catch {
+                try store.write(Array(former.values))
+                throw error
+            }
+            state.api = api
         }
-        var api = state.withLock { $0.api }
-        api[name] = definition
-        try store.write(Array(api.values))
-        state.withLock { [api] in $0.api = api }
-        try service.set(definition)
     }
 
     /// Ends a trigger that administrators have made, and drops its events.
     /// - Throws: NOT_FOUND for an unknown one, ALREADY_EXISTS for one of the file, UNAVAILABLE when that can't be stored.
     package func delete(_ name: String) throws(Status) {
-        try refuseFile(name)
-        var api = state.withLock { $0.api }
-        guard api.removeValue(forKey: name) != nil else {
-            // Those of Firebase's tools are nowhere but in the service.
-            if service.definition(name)?.source == .emulator, service.remove(name) { return }
-            throw .notFound("There is no trigger \"\(name)\".")
+        try state.withLock { state throws(Status) in
+            try refuseFile(name, state)
+            var api = state.api
+            guard api.removeValue(forKey: name) != nil else {
+                // Those of Firebase's tools are nowhere but in the service.
+                if service.definition(name)?.source == .emulator, service.remove(name) { return }
+                throw .notFound("There is no trigger \"\(name)\".")
+            }
+            try store.write(Array(api.values))
+            state.api = api
+            _ = service.remove(name)
         }
-        try store.write(Array(api.values))
-        state.withLock { [api] in $0.api = api }
-        _ = service.remove(name)
     }
 
-    private func refuseFile(_ name: String) throws(Status) {
-        if state.withLock({ $0.file[name] == nil }) { return }
+    private func refuseFile(_ name: String, _ state: State) throws(Status) {
+        if state.file[name] == nil { return }
         throw Status(.alreadyExists, "The trigger \"\(name)\" is one of \(source.path): change it there.")
     }
 }
@@ -212,15 +221,24 @@ package struct TriggerFile: Sendable, Equatable {
         _ name: String, _ value: ConfigurationValue, source: TriggerDefinition.Source
     ) throws(Status) -> TriggerDefinition {
         try TriggerDefinition(name: name, value, source: source, defaultProject: project) { file throws(Status) in
-            // An administrator over the network gets no other files than those beside the configuration.
-            if source == .api, file.hasPrefix("/") || file.split(separator: "/").contains("..") {
-                throw .invalidArgument("Expected the name of a file below the folder of the configuration.")
+            // An administrator over the network could have any file's content sent to an address of their own.
+            if source == .api, !Self.isSecretOfNetwork(file) {
+                throw .invalidArgument(
+                    "Expected the name of a file below the folder of the configuration that ends with \".secret\".")
             }
             guard let bytes = try TextFile.read(file.hasPrefix("/") ? file : folder + file) else {
                 throw .failedPrecondition("The file \(file) is not there.")
             }
             return bytes
         }
+    }
+}
+
+extension TriggerFile {
+    /// Whether a definition that came over the network may name a file.
+    private static func isSecretOfNetwork(_ file: String) -> Bool {
+        !file.hasPrefix("/") && !file.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
+            && file.hasSuffix(".secret")
     }
 }
 

@@ -14,6 +14,9 @@ package struct TriggerDefinition: Sendable, Equatable {
     package enum Source: String, Sendable { case file, api, emulator }
 
     package let name: String
+    /// Of the first definition of the trigger, and of this one; see `TriggerService.set`.
+    var serial: UInt64 = 0
+    var revision: UInt64 = 0
     package let source: Source
     package let type: EventType
     package let pattern: EventPattern
@@ -29,6 +32,8 @@ package struct TriggerDefinition: Sendable, Equatable {
     package let maxAgeSeconds: Int
     /// As it was written, for administrators: a JSON object.
     package let members: [UInt8]
+
+    package var id: TriggerID { TriggerID(name: name, serial: serial) }
 
     private static let known = [
         "event", "document", "ref", "project", "database", "instance", "url", "secretFile", "mode", "content", "order",
@@ -73,8 +78,8 @@ package struct TriggerDefinition: Sendable, Equatable {
         var members: [UInt8] = []
         value.appendJSON(to: &members)
         self.members = members
-        let event = try Self.required(value, "event")
-        type = try Self.located(event) { () throws(Status) in try EventType(try event.string()) }
+        let event = try value.required("event")
+        type = try event.located { () throws(Status) in try EventType(try event.string()) }
         pattern = try Self.pattern(value, type)
         project = try Self.exact(value, "project", type, defaultProject)
         database = try Self.exact(value, "database", type, DatabaseName.defaultDatabase)
@@ -93,10 +98,10 @@ package struct TriggerDefinition: Sendable, Equatable {
     /// not to be called until tomorrow. While nothing answers, events wait for an hour.
     /// - Parameters:
     ///   - name: one that no file can have, since tools choose the key.
-    ///   - members: the registration.
+    ///   - registration: what the tools have sent.
     init(
         emulated name: String, _ type: EventType, _ pattern: EventPattern, project: String?, database: String?,
-        instance: InstancePattern = .all, url: String, members: [UInt8]
+        instance: InstancePattern = .all, url: String, registration: ConfigurationValue
     ) {
         self.name = name
         source = .emulator
@@ -112,6 +117,8 @@ package struct TriggerDefinition: Sendable, Equatable {
         terms.attemptsMax = 6
         self.terms = terms
         maxAgeSeconds = 3600
+        var members: [UInt8] = []
+        registration.appendJSON(to: &members, without: TriggerReport.ownMembers)
         self.members = members
     }
 
@@ -125,26 +132,11 @@ package struct TriggerDefinition: Sendable, Equatable {
     /// Whether an event that was given up is kept: those of Firebase's tools live as long as the process.
     var keepsDeadLetters: Bool { source != .emulator }
 
-    private static func required(_ value: ConfigurationValue, _ name: String) throws(Status) -> ConfigurationValue {
-        guard let member = try value.member(name) else { throw value.failure("\"\(name)\" is missing.") }
-        return member
-    }
-
-    private static func located<Result>(
-        _ value: ConfigurationValue, _ body: () throws(Status) -> Result
-    ) throws(Status) -> Result {
-        do throws(Status) {
-            return try body()
-        } catch {
-            throw value.failure(error.message)
-        }
-    }
-
     private static func pattern(_ value: ConfigurationValue, _ type: EventType) throws(Status) -> EventPattern {
         let (name, other) = type.product == .firestore ? ("document", "ref") : ("ref", "document")
         if let other = try value.member(other) { throw other.failure("An event of this type has \"\(name)\".") }
-        let member = try required(value, name)
-        return try located(member) { () throws(Status) in
+        let member = try value.required(name)
+        return try member.located { () throws(Status) in
             try EventPattern(try member.string(), of: type.product == .firestore ? .documents : .locations)
         }
     }
@@ -163,11 +155,11 @@ package struct TriggerDefinition: Sendable, Equatable {
     private static func instance(_ value: ConfigurationValue, _ type: EventType) throws(Status) -> InstancePattern {
         guard let member = try value.member("instance") else { return .all }
         if type.product == .firestore { throw member.failure("Events of Cloud Firestore have \"database\".") }
-        return try located(member) { () throws(Status) in try InstancePattern(try member.string()) }
+        return try member.located { () throws(Status) in try InstancePattern(try member.string()) }
     }
 
     private static func url(_ value: ConfigurationValue) throws(Status) -> String {
-        let member = try required(value, "url")
+        let member = try value.required("url")
         let string = try member.string()
         if let fault = TriggerURL.fault(of: string) { throw member.failure(fault) }
         return string
@@ -177,7 +169,7 @@ package struct TriggerDefinition: Sendable, Equatable {
         _ value: ConfigurationValue, _ read: (String) throws(Status) -> [UInt8]
     ) throws(Status) -> String? {
         guard let member = try value.member("secretFile") else { return nil }
-        var bytes = try located(member) { () throws(Status) in try read(try member.string()) }
+        var bytes = try member.located { () throws(Status) in try read(try member.string()) }
         while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
         if bytes.isEmpty { throw member.failure("The file has no secret.") }
         if bytes.contains(where: { $0 < 0x20 || $0 >= 0x7f }) {
@@ -267,6 +259,9 @@ package struct InstancePattern: Sendable, Equatable {
         }
         self.init(prefix: Array(parts[0]), suffix: parts.count > 1 ? Array(parts[1]) : nil)
     }
+
+    /// The only one that matches; nil when there may be others.
+    var only: String? { suffix == nil ? String(decoding: prefix, as: UTF8.self) : nil }
 
     package func matches(_ namespace: String) -> Bool {
         let bytes = Array(namespace.utf8)

@@ -30,29 +30,37 @@ package final class TriggerJournal: EventObserver {
 
     private let log: Log
     private let clock: any Clock
-    private let figures = Mutex<[String: Figures]>([:])
+    /// Of the triggers that exist.
+    private let figures = Mutex<[TriggerID: Figures]>([:])
 
     init(log: Log, clock: any Clock) {
         self.log = log
         self.clock = clock
     }
 
-    package func figures(_ trigger: String) -> Figures { figures.withLock { $0[trigger] ?? Figures() } }
+    package func figures(_ id: TriggerID) -> Figures { figures.withLock { $0[id] ?? Figures() } }
 
-    func begin(_ trigger: String) { figures.withLock { $0[trigger] = Figures() } }
-    func end(_ trigger: String) { figures.withLock { $0[trigger] = nil } }
+    /// A trigger exists; it keeps the figures that it has.
+    func begin(_ id: TriggerID) { figures.withLock { $0[id] = $0[id] ?? Figures() } }
+    func end(_ id: TriggerID) { figures.withLock { $0[id] = nil } }
 
-    private let noteMissing = Mutex<(@Sendable (_ trigger: String) -> Void)?>(nil)
+    private let noteMissing = Mutex<(@Sendable (_ trigger: String, _ revision: UInt64) -> Void)?>(nil)
 
-    /// - Parameter missing: called when an endpoint says that it does not exist (404).
-    func notify(missing: @escaping @Sendable (_ trigger: String) -> Void) { noteMissing.withLock { $0 = missing } }
+    /// - Parameter missing: called when an endpoint says that it does not exist (404), with the definition that it was
+    ///   called for.
+    func notify(missing: @escaping @Sendable (_ trigger: String, _ revision: UInt64) -> Void) {
+        noteMissing.withLock { $0 = missing }
+    }
 
     // MARK: EventObserver
 
     package func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {
         let now = clock.now()
-        let change = figures.withLock { figures in
-            Self.note(answer, now, &figures[id.trigger, default: Figures()])
+        let change = figures.withLock { figures -> Change in
+            // What ends late of a trigger that is gone counts for nothing.
+            guard var known = figures[id.triggerID] else { return .none }
+            defer { figures[id.triggerID] = known }
+            return Self.note(answer, now, &known)
         }
         switch change {
         case .failing(let failure):
@@ -62,9 +70,10 @@ package final class TriggerJournal: EventObserver {
         case .recovered: log.info("a trigger's events are delivered again", ("trigger", .string(id.trigger)))
         case .none: break
         }
-        if case .failed(let failure, _) = answer, failure.kind == .status(404) {
-            noteMissing.withLock { $0 }?(id.trigger)
-        }
+    }
+
+    package func missing(_ id: EventDispatcher.RouteID, _ revision: UInt64) {
+        noteMissing.withLock { $0 }?(id.trigger, revision)
     }
 
     private enum Change {
@@ -96,7 +105,9 @@ package final class TriggerJournal: EventObserver {
     package func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
         let now = clock.now()
         figures.withLock { figures in
-            Self.note(settled, now, &figures[id.trigger, default: Figures()])
+            guard var known = figures[id.triggerID] else { return }
+            Self.note(settled, now, &known)
+            figures[id.triggerID] = known
         }
         if case .dead(let attempts, let failure) = settled.result {
             log.warning(

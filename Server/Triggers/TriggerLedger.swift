@@ -1,188 +1,374 @@
+import HearthDocuments
 import HearthEngine
 import HearthModel
 import Synchronization
 
-/// Which triggers had events in a store, and how many of them are not settled.
+/// A trigger. One that gets the name of another that was removed is another trigger.
+package struct TriggerID: Hashable, Sendable {
+    package let name: String
+    /// 0 of the triggers that the process began with.
+    package let serial: UInt64
+
+    package init(name: String, serial: UInt64 = 0) {
+        self.name = name
+        self.serial = serial
+    }
+}
+
+/// The queues and dead letters of the triggers of one store, and how many records they have.
 ///
 /// A trigger gets a number with its first event, which no other trigger of the store gets:
 ///
 ///     keyspace meta, "Q"          the next number (4 bytes)
-///     keyspace meta, "Q" · name   the trigger's number (4 bytes)
+///     keyspace meta, "Q" · name   the number of the trigger that has the name (4 bytes)
 ///
-/// Numbers are big-endian.
-final class TriggerLedger: Sendable {
-    private struct State {
-        var numbers: [String: UInt32] = [:]
-        var pending: [String: Int] = [:]
-        var deadLetters: [String: Int] = [:]
+/// Numbers are big-endian. A trigger that is removed loses its name with the first step of the deletion of its events;
+/// what has a number without a name is deleted when the store is opened.
+///
+/// Everything is changed by transactions on the writer's thread, and is seen by others when they are durable: `ended` must
+/// follow each of them.
+package final class TriggerLedger: Sendable {
+    private struct Queue {
+        let number: UInt32
+        var pending = 0
+        var deadLetters = 0
         /// The version of the first event.
-        var oldest: [String: Int64] = [:]
+        var oldest: Int64?
+
+        var events: EventQueue { EventQueue(trigger: number) }
+        var letters: DeadLetters { DeadLetters(trigger: number) }
     }
 
-    /// What the present transaction has done; of the writer's thread.
-    private struct Staged {
-        /// Of triggers that have lost their numbers, and of those that have got one.
-        var forgotten: Set<String> = []
-        var numbers: [String: UInt32] = [:]
-        /// Events that were put, less those that were deleted.
-        var counts: [String: Int] = [:]
-        var deadLetters: [String: Int] = [:]
-        var notified: Set<String> = []
-        /// The versions of the first events, of queues that have changed.
-        var oldest: [String: Int64?] = [:]
+    private struct State {
+        var durable: [TriggerID: Queue] = [:]
+        /// What the present transaction has changed; nil for what it has deleted.
+        var staged: [TriggerID: Queue?] = [:]
+        /// Triggers that it has given events.
+        var notified: Set<TriggerID> = []
+
+        func present(_ id: TriggerID) -> Queue? {
+            if let changed = staged[id] { return changed }
+            return durable[id]
+        }
     }
 
     private let state: Mutex<State>
-    private let staged = Mutex(Staged())
+    private let records: any EventRecords.Type
 
-    private static let mark = UInt8(ascii: "Q")
+    private static let mark = EventKeys.number
 
-    init(in snapshot: any Snapshot) throws(Status) {
-        var state = State()
+    /// - Parameters:
+    ///   - former: the ledger of the same store, when it was open before.
+    ///   - serial: the serial number of the trigger that has a name now.
+    init(
+        _ records: any EventRecords.Type, in snapshot: any Snapshot, former: TriggerLedger? = nil,
+        serial: (_ name: String) -> UInt64 = { _ in 0 }
+    ) throws(Status) {
+        self.records = records
+        var numbers: [TriggerID: UInt32] = [:]
         let cursor = try snapshot.scan(.meta, KeyRange(prefix: [Self.mark]), reverse: false, values: true)
         defer { cursor.close() }
         while try cursor.next() {
-            let name = cursor.key.dropFirst()
-            if !name.isEmpty { state.numbers[String(decoding: name, as: UTF8.self)] = Self.number(cursor.value) }
+            let key = cursor.key.dropFirst()
+            if key.isEmpty { continue }
+            let (name, number) = (String(decoding: key, as: UTF8.self), Self.number(cursor.value))
+            // A trigger that the process has made has nothing in a store that was not open since.
+            let id = former?.owner(of: number, name) ?? TriggerID(name: name, serial: former == nil ? 0 : serial(name))
+            numbers[id] = number
         }
-        for (name, number) in state.numbers {
-            state.pending[name] = try EventQueue(trigger: number).count(in: snapshot)
-            state.oldest[name] = try EventQueue(trigger: number).first(in: snapshot)
-            state.deadLetters[name] = try DeadLetters(trigger: number).count(in: snapshot)
+        let named = Set(numbers.values)
+        for number in try Self.numbers(in: snapshot) where !named.contains(number) {
+            numbers[TriggerID(name: "", serial: UInt64(number))] = number
+        }
+        var state = State()
+        for (id, number) in numbers {
+            var queue = Queue(number: number)
+            queue.pending = try queue.events.count(in: snapshot)
+            queue.oldest = try queue.events.first(in: snapshot)
+            queue.deadLetters = try queue.letters.count(in: snapshot)
+            state.durable[id] = queue
         }
         self.state = Mutex(state)
+    }
+
+    private func owner(of number: UInt32, _ name: String) -> TriggerID? {
+        state.withLock { $0.durable.first { $0.value.number == number && UTF8Order.equal($0.key.name, name) }?.key }
+    }
+
+    /// The numbers that have events or dead letters.
+    private static func numbers(in snapshot: any Snapshot) throws(Status) -> Set<UInt32> {
+        var numbers: Set<UInt32> = []
+        for mark in [EventKeys.event, EventKeys.deadLetter] {
+            let cursor = try snapshot.scan(.meta, KeyRange(prefix: [mark]), reverse: false, values: false)
+            defer { cursor.close() }
+            while try cursor.next() {
+                let key = cursor.key
+                guard key.count >= 5 else { continue }
+                let number = number(Array(key[1..<5]))
+                numbers.insert(number)
+                if number == .max { break }
+                try cursor.seek([mark] + bytes(number + 1))
+            }
+        }
+        return numbers
     }
 
     private static func number(_ bytes: [UInt8]) -> UInt32 { bytes.reduce(0) { $0 << 8 | UInt32($1) } }
     private static func bytes(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
-    /// Names of triggers that had events here, whether they still exist or not.
-    var names: [String] { state.withLock { Array($0.numbers.keys) } }
+    // MARK: What is durable
 
-    /// The queue of a trigger; nil before it had an event that is durable.
-    func queue(of trigger: String) -> EventQueue? {
-        state.withLock { $0.numbers[trigger] }.map { EventQueue(trigger: $0) }
-    }
+    private func durable(_ id: TriggerID) -> Queue? { state.withLock { $0.durable[id] } }
 
-    /// How many events of a trigger are in its queue, which is durable.
-    func pending(_ trigger: String) -> Int { state.withLock { $0.pending[trigger] ?? 0 } }
+    /// Triggers that had events here, whether they still exist or not.
+    package var ids: [TriggerID] { state.withLock { Array($0.durable.keys) } }
 
-    /// The dead letters of a trigger; nil before it had an event that is durable.
-    func deadLetters(of trigger: String) -> DeadLetters? {
-        state.withLock { $0.numbers[trigger] }.map { DeadLetters(trigger: $0) }
-    }
+    /// The queue of a trigger; nil before it had an event.
+    package func queue(of id: TriggerID) -> EventQueue? { durable(id)?.events }
 
-    func deadLetterCount(_ trigger: String) -> Int { state.withLock { $0.deadLetters[trigger] ?? 0 } }
+    /// How many events of a trigger are not settled.
+    package func pending(_ id: TriggerID) -> Int { durable(id)?.pending ?? 0 }
+
+    /// The version of the oldest event that waits; nil when none does.
+    package func oldest(_ id: TriggerID) -> Int64? { durable(id)?.oldest }
+
+    /// The dead letters of a trigger; nil before it had an event.
+    package func deadLetters(of id: TriggerID) -> DeadLetters? { durable(id)?.letters }
+
+    package func deadLetterCount(_ id: TriggerID) -> Int { durable(id)?.deadLetters ?? 0 }
+
+    func hasAny(of id: TriggerID) -> Bool { durable(id).map { $0.pending > 0 || $0.deadLetters > 0 } ?? false }
 
     /// Whether there are events or dead letters of any trigger.
-    var hasAny: Bool {
-        state.withLock { $0.pending.values.contains { $0 > 0 } || $0.deadLetters.values.contains { $0 > 0 } }
-    }
+    var hasAny: Bool { state.withLock { $0.durable.values.contains { $0.pending > 0 || $0.deadLetters > 0 } } }
 
-    // MARK: On the writer's thread, before `ended`
+    // MARK: In a transaction
 
-    /// The dead letters of a trigger in the present transaction.
-    func presentDeadLetters(of trigger: String) -> DeadLetters? {
-        let number = staged.withLock { staged in
-            staged.numbers[trigger]
-                ?? (staged.forgotten.contains(trigger) ? nil : state.withLock { $0.numbers[trigger] })
+    private func present(_ id: TriggerID) -> Queue? { state.withLock { $0.present(id) } }
+
+    private func stage(_ queue: Queue?, of id: TriggerID, isNotified: Bool = false) {
+        state.withLock { state in
+            state.staged[id] = .some(queue)
+            if isNotified { state.notified.insert(id) }
         }
-        return number.map { DeadLetters(trigger: $0) }
     }
 
-    /// Dead letters were put, or deleted.
-    func changedDeadLetters(_ count: Int, of trigger: String) {
-        staged.withLock { $0.deadLetters[trigger, default: 0] += count }
-    }
-
-    /// How many dead letters a trigger has in the present transaction.
-    func presentDeadLetterCount(_ trigger: String) -> Int {
-        deadLetterCount(trigger) + staged.withLock { $0.deadLetters[trigger] ?? 0 }
-    }
-
-    /// The queue of a trigger in the present transaction.
-    func presentQueue(of trigger: String) -> EventQueue? {
-        let number = staged.withLock { staged in
-            staged.numbers[trigger]
-                ?? (staged.forgotten.contains(trigger) ? nil : state.withLock { $0.numbers[trigger] })
-        }
-        return number.map { EventQueue(trigger: $0) }
-    }
-
-    /// Puts an event into the queue of a trigger.
+    /// Puts an event into the queue of a trigger that exists.
     func put(
-        _ event: Delivery.Event, _ record: [UInt8], for trigger: String, in transaction: any StoreTransaction
+        _ event: Delivery.Event, _ record: [UInt8], for id: TriggerID, in transaction: any StoreTransaction
     ) throws(Status) {
-        let queue: EventQueue
-        if let known = presentQueue(of: trigger) {
-            queue = known
-        } else {
-            queue = EventQueue(trigger: try newNumber(of: trigger, in: transaction))
-        }
-        try queue.put(event, record, in: transaction)
-        let known = state.withLock { $0.oldest[trigger] }
-        staged.withLock { staged in
-            staged.counts[trigger, default: 0] += 1
-            staged.notified.insert(trigger)
-            // What the present transaction has changed goes before what is durable.
-            let oldest = staged.oldest[trigger] ?? known
-            staged.oldest[trigger] = .some(min(event.version, oldest ?? .max))
-        }
+        var queue = if let known = present(id) { known } else { try newQueue(of: id, in: transaction) }
+        try queue.events.put(event, record, in: transaction)
+        queue.pending += 1
+        queue.oldest = min(event.version, queue.oldest ?? .max)
+        stage(queue, of: id, isNotified: true)
     }
 
-    private func newNumber(of trigger: String, in transaction: any StoreTransaction) throws(Status) -> UInt32 {
+    private func newQueue(of id: TriggerID, in transaction: any StoreTransaction) throws(Status) -> Queue {
         let counter = [Self.mark]
         let number = try transaction.get(.meta, counter).map(Self.number) ?? 1
         try transaction.put(.meta, counter, Self.bytes(number + 1))
-        try transaction.put(.meta, counter + Array(trigger.utf8), Self.bytes(number))
-        staged.withLock { $0.numbers[trigger] = number }
-        return number
+        try transaction.put(.meta, counter + Array(id.name.utf8), Self.bytes(number))
+        return Queue(number: number)
     }
 
-    /// Events were deleted from the queue of a trigger.
-    /// - Parameter oldest: the version of the first event of the queue now.
-    func removed(_ count: Int, of trigger: String, oldest: Int64?) {
-        staged.withLock { staged in
-            staged.counts[trigger, default: 0] -= count
-            staged.oldest[trigger] = .some(oldest)
+    /// Puts an event that may be in the queue, or be a dead letter.
+    /// - Parameter entry: of the dead letter; it is deleted.
+    func putAgain(
+        _ event: Delivery.Event, _ record: [UInt8], insteadOf entry: DeadLetters.Entry?, for id: TriggerID,
+        in transaction: any StoreTransaction
+    ) throws(Status) {
+        if try present(id)?.events.record(of: event, in: transaction) == nil {
+            try put(event, record, for: id, in: transaction)
+        }
+        guard let entry, var queue = present(id), try queue.letters.contains(entry, in: transaction) else { return }
+        try queue.letters.delete(entry, in: transaction)
+        queue.deadLetters -= 1
+        stage(queue, of: id)
+    }
+
+    /// Deletes events from a trigger's queue, and keeps those that were given up; the oldest dead letters go when there
+    /// are too many. Events that are not in the queue any more count for nothing.
+    func settle(_ settlement: EventSettlement, of id: TriggerID, in transaction: any StoreTransaction) throws(Status) {
+        guard var queue = present(id) else { return }
+        for event in settlement.events {
+            guard try records.release(event, from: queue.events, in: transaction) else { continue }
+            queue.pending -= 1
+            guard let (entry, letter) = settlement.letters[event] else { continue }
+            try queue.letters.put(letter, entry, in: transaction)
+            queue.deadLetters += 1
+        }
+        let excess = queue.deadLetters - DeadLetters.countMax
+        if excess > 0 { queue.deadLetters -= try queue.letters.deleteAll(in: transaction, limit: excess) }
+        // What lies before was deleted, and is not looked at again.
+        queue.oldest = try queue.events.first(from: queue.oldest ?? 0, in: transaction)
+        stage(queue, of: id)
+    }
+
+    /// Makes dead letters events again, a part at a time. One that is damaged stays what it is.
+    /// - Parameter entry: the one behind which it begins.
+    /// - Returns: how many, and the last one that was looked at; nil at the end.
+    func replay(
+        _ id: TriggerID, after entry: DeadLetters.Entry?, in transaction: any StoreTransaction, limit: Int,
+        bytesMax: Int
+    ) throws(Status) -> (count: Int, last: DeadLetters.Entry?) {
+        guard let letters = present(id)?.letters else { return (0, nil) }
+        var (count, sizeBytes): (Int, Int) = (0, 0)
+        var last: DeadLetters.Entry?
+        for entry in try letters.entries(after: entry, countMax: limit, in: transaction) {
+            if sizeBytes >= bytesMax { break }
+            last = entry
+            guard let letter = try letters.readable(entry, in: transaction) else { continue }
+            sizeBytes += letter.record.count
+            guard let record = try restored(letter, entry.event, id, in: transaction) else { continue }
+            try putAgain(entry.event, record, insteadOf: entry, for: id, in: transaction)
+            count += 1
+        }
+        return (count, last)
+    }
+
+    /// What the queue gets of a dead letter; nil when that is damaged.
+    private func restored(
+        _ letter: DeadLetter, _ event: Delivery.Event, _ id: TriggerID, in transaction: any StoreTransaction
+    ) throws(Status) -> [UInt8]? {
+        if let record = try present(id)?.events.record(of: event, in: transaction) { return record }
+        do throws(Status) {
+            return try records.restore(letter.record, for: event, in: transaction)
+        } catch {
+            if error.code == .dataLoss { return nil }
+            throw error
         }
     }
 
-    /// The version of the oldest event that waits; nil when none does.
-    func oldest(_ trigger: String) -> Int64? { state.withLock { $0.oldest[trigger] } }
+    /// Deletes dead letters, a part at a time.
+    /// - Parameter time: only those that were given up before; nil for all.
+    /// - Returns: how many.
+    func deleteDeadLetters(
+        _ id: TriggerID, before time: Int64?, in transaction: any StoreTransaction, limit: Int
+    ) throws(Status) -> Int {
+        guard var queue = present(id) else { return 0 }
+        let count =
+            if let time { try queue.letters.delete(before: time, in: transaction, limit: limit) } else {
+                try queue.letters.deleteAll(in: transaction, limit: limit)
+            }
+        queue.deadLetters -= count
+        stage(queue, of: id)
+        return count
+    }
 
-    /// Takes the number away from a trigger whose queue is empty.
-    func deleteNumber(of trigger: String, in transaction: any StoreTransaction) throws(Status) {
-        try transaction.delete(.meta, [Self.mark] + Array(trigger.utf8))
-        staged.withLock { staged in
-            staged.forgotten.insert(trigger)
-            staged.numbers[trigger] = nil
-            staged.counts[trigger] = nil
-            staged.deadLetters[trigger] = nil
+    /// Deletes a part of what there is of a trigger that is gone, which gets no events any more.
+    /// - Returns: how many events that were, and whether it is done.
+    func forget(
+        _ id: TriggerID, in transaction: any StoreTransaction, limit: Int
+    ) throws(Status) -> (events: Int, isDone: Bool) {
+        guard var queue = present(id) else { return (0, true) }
+        let nameKey = [Self.mark] + Array(id.name.utf8)
+        // Another trigger may have the name now.
+        if !id.name.isEmpty, try transaction.get(.meta, nameKey).map(Self.number) == queue.number {
+            try transaction.delete(.meta, nameKey)
+        }
+        let events = try queue.events.events(after: nil, countMax: limit, in: transaction)
+        for event in events { _ = try records.release(event, from: queue.events, in: transaction) }
+        queue.pending -= events.count
+        queue.oldest = try queue.events.first(in: transaction)
+        let letters = try queue.letters.deleteAll(in: transaction, limit: limit)
+        queue.deadLetters -= letters
+        let isDone = events.count < limit && letters < limit
+        stage(isDone ? nil : queue, of: id)
+        return (events.count, isDone)
+    }
+
+    /// Deletes all events and dead letters; the numbers stay.
+    func clear(in transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(.meta, EventQueue.all, limit: .max)
+        try transaction.delete(.meta, DeadLetters.all, limit: .max)
+        state.withLock { state in
+            for (id, queue) in state.durable { state.staged[id] = .some(Queue(number: queue.number)) }
+        }
+    }
+
+    /// The version of the oldest event of all triggers, as of the present transaction.
+    var presentOldest: Int64? {
+        state.withLock { state in
+            Set(state.durable.keys).union(state.staged.keys).compactMap { state.present($0)?.oldest }.min()
         }
     }
 
     /// The transaction is durable, or undone.
     /// - Returns: the triggers that have new events.
-    func ended(isDurable: Bool) -> Set<String> {
-        let ended = staged.withLock { staged in
-            defer { staged = Staged() }
-            return staged
-        }
-        guard isDurable else { return [] }
-        if ended.forgotten.isEmpty, ended.counts.isEmpty, ended.deadLetters.isEmpty { return [] }
+    func ended(isDurable: Bool) -> Set<TriggerID> {
         state.withLock { state in
-            for name in ended.forgotten {
-                state.numbers[name] = nil
-                state.pending[name] = nil
-                state.deadLetters[name] = nil
-                state.oldest[name] = nil
+            defer {
+                state.staged = [:]
+                state.notified = []
             }
-            for (name, number) in ended.numbers { state.numbers[name] = number }
-            for (name, count) in ended.counts { state.pending[name, default: 0] += count }
-            for (name, version) in ended.oldest { state.oldest[name] = version }
-            for (name, count) in ended.deadLetters { state.deadLetters[name, default: 0] += count }
+            guard isDurable else { return [] }
+            for (id, queue) in state.staged { state.durable[id] = queue }
+            return state.notified
         }
-        return ended.notified
+    }
+}
+
+/// What the records of a queue refer to.
+protocol EventRecords: SendableMetatype {
+    /// Deletes an event from a queue, with what only it refers to.
+    /// - Returns: false when the queue has no such event.
+    static func release(
+        _ event: Delivery.Event, from queue: EventQueue, in transaction: any StoreTransaction
+    ) throws(Status) -> Bool
+
+    /// Puts back what the record of a dead letter has of an event that is not in the queue.
+    /// - Returns: what the queue gets.
+    /// - Throws: DATA_LOSS for a damaged record, when nothing is changed; what the store throws.
+    static func restore(
+        _ record: [UInt8], for event: Delivery.Event, in transaction: any StoreTransaction
+    ) throws(Status) -> [UInt8]
+}
+
+/// Events of Cloud Firestore: the queue's records are all there is.
+enum DocumentEventRecords: EventRecords {
+    static func release(
+        _ event: Delivery.Event, from queue: EventQueue, in transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
+        guard try queue.record(of: event, in: transaction) != nil else { return false }
+        try queue.delete(event, in: transaction)
+        return true
+    }
+
+    static func restore(
+        _ record: [UInt8], for event: Delivery.Event, in transaction: any StoreTransaction
+    ) throws(Status) -> [UInt8] {
+        _ = try QueuedEvent(record)
+        return record
+    }
+}
+
+/// Settled events on their way out of a queue, and what is kept of those that were given up.
+struct EventSettlement: Sendable {
+    private(set) var events: [Delivery.Event] = []
+    private(set) var letters: [Delivery.Event: (DeadLetters.Entry, DeadLetter)] = [:]
+
+    /// Of the dead letters that one transaction stores, about.
+    private static let bytesMax = 4 << 20
+
+    /// The first ones of some events, at least one.
+    /// - Parameters:
+    ///   - time: when they were given up, in microseconds since 1970.
+    ///   - record: what is kept of an event; nil when the queue doesn't have it any more.
+    init(
+        _ settled: [Delivery.Settled], of definition: TriggerDefinition, at time: Int64,
+        record: (Delivery.Event) throws(Status) -> [UInt8]?
+    ) throws(Status) {
+        var sizeBytes = 0
+        for one in settled {
+            if sizeBytes >= Self.bytesMax { return }
+            events.append(one.event)
+            guard case .dead(let attempts, let failure) = one.result, definition.keepsDeadLetters,
+                let record = try record(one.event)
+            else { continue }
+            let letter = DeadLetter(attempts: attempts, failure: failure, record: record)
+            letters[one.event] = (DeadLetters.Entry(time: time, event: one.event), letter)
+            sizeBytes += record.count
+        }
     }
 }

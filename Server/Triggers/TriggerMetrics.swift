@@ -3,7 +3,7 @@ import HearthHost
 /// The triggers' part of `/metrics`.
 extension TriggerService {
     package func write(to string: inout MetricsWriter) {
-        let all = definitions.map { (labels: [("trigger", $0.name)], name: $0.name, figures: journal.figures($0.name)) }
+        let all = definitions.map { (labels: [("trigger", $0.name)], name: $0.name, figures: journal.figures($0.id)) }
         if all.isEmpty { return }
         string.family("hearth_trigger_events_total", .counter, "Events that are not sent any more.")
         for (labels, _, figures) in all {

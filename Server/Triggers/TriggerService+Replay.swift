@@ -27,30 +27,34 @@ extension TriggerService {
     /// A page of dead letters ends behind the one that reaches this.
     private static let pageBytesMax = 8 << 20
 
-    /// The databases that have events or dead letters of a trigger, open, by name.
-    private func databases(
-        _ trigger: String, _ isWanted: (DatabaseEvents) -> Bool
-    ) throws(Status) -> [(Database, DatabaseEvents)] {
-        let (directory, names) = state.withLock { state in
-            (state.directory, state.databases.filter { isWanted($0.value.events) }.map(\.key))
+    /// Opens the databases that have dead letters of a trigger, one after the other, by name.
+    private func withDeadLetters(
+        of definition: TriggerDefinition, _ body: (any OpenEvents) throws(Status) -> Void
+    ) throws(Status) {
+        guard let directory = state.withLock({ $0.directory }) else { return }
+        let id = definition.id
+        if definition.type.product == .database {
+            for name in trees.names(withDeadLettersOf: id) {
+                try directory.openNamespace(name)
+                if let open = trees.open(name) { try body(open) }
+            }
+            return
         }
-        guard let directory else { return [] }
-        var found: [(Database, DatabaseEvents)] = []
+        let names = state.withLock { state in
+            state.databases.filter { $0.value.events.ledger.deadLetterCount(id) > 0 }.map(\.key)
+        }
         for name in names.sorted(by: { UTF8Order.compare($0.string, $1.string) < 0 }) {
-            if let open = try opened(name, directory) { found.append(open) }
+            if let open = try opened(name, directory) { try body(open) }
         }
-        return found
     }
 
-    func opened(
-        _ name: DatabaseName, _ directory: TriggerDirectory
-    ) throws(Status) -> (Database, DatabaseEvents)? {
+    func opened(_ name: DatabaseName, _ directory: TriggerDirectory) throws(Status) -> OpenDocumentEvents? {
         try checkRunning()
         let answer = Awaited<Database>()
         directory.open(name) { answer.set($0) }
         let database = try answer.wait()
         guard let events = state.withLock({ $0.databases[name]?.events }) else { return nil }
-        return (database, events)
+        return OpenDocumentEvents(database: database, events: events)
     }
 
     func existing(_ name: String) throws(Status) -> TriggerDefinition {
@@ -59,22 +63,15 @@ extension TriggerService {
         return definition
     }
 
-    func reading<Result>(
-        _ database: Database, _ body: (any Snapshot) throws(Status) -> Result
-    ) throws(Status) -> Result {
-        let snapshot = try database.store.snapshot()
-        defer { snapshot.close() }
-        return try body(snapshot)
-    }
-
     // MARK: Reading
 
     /// When the oldest event was committed that is not settled; nil when all are.
     package func oldestPending(_ trigger: String) -> Timestamp? {
+        guard let id = definition(trigger)?.id else { return nil }
         let oldest = state.withLock { state in
-            state.databases.values.compactMap { $0.events.oldestPending(trigger) }.min()
+            state.databases.values.compactMap { $0.events.ledger.oldest(id) }.min()
         }
-        return [oldest, trees.oldestPending(trigger)].compactMap { $0 }.min().map { Timestamp(microseconds: $0) }
+        return [oldest, trees.oldestPending(id)].compactMap { $0 }.min().map { Timestamp(microseconds: $0) }
     }
 
     /// Dead letters of a trigger, by database and in the order in which they were given up.
@@ -84,54 +81,47 @@ extension TriggerService {
     /// - Throws: NOT_FOUND for an unknown trigger, INVALID_ARGUMENT for an id that no dead letter has.
     package func deadLetters(_ name: String, after: String?, limit: Int) throws(Status) -> [DeadLetterItem] {
         let definition = try existing(name)
-        if definition.type.product == .database {
-            return try treeDeadLetters(definition, after: after, limit: limit)
-        }
         var items: [DeadLetterItem] = []
         var sizeBytes = 0
         var isBehind = after == nil
-        for (database, events) in try databases(name, { $0.deadLetterCount(name) > 0 }) {
-            guard let letters = events.deadLetters(of: name) else { continue }
-            try reading(database) { snapshot throws(Status) in
+        try withDeadLetters(of: definition) { open throws(Status) in
+            guard let letters = open.ledger.deadLetters(of: definition.id) else { return }
+            try open.reading { snapshot throws(Status) in
                 for entry in try letters.entries(after: nil, countMax: .max, in: snapshot) {
                     if items.count == limit || sizeBytes >= Self.pageBytesMax { return }
-                    let id = DocumentEventRequest.id(entry.event, database, name)?.string ?? ""
+                    let id = open.id(of: entry.event, name)
                     if !isBehind {
                         isBehind = id == after
                         continue
                     }
-                    guard let letter = try letters.letter(entry, in: snapshot) else { continue }
-                    let item = item(id, entry, letter, database, definition)
+                    let item = item(id, entry, try letters.readable(entry, in: snapshot), open, definition)
                     sizeBytes += item.event?.count ?? 0
                     items.append(item)
                 }
             }
         }
-        if !isBehind { throw Self.unknownLetter(after) }
+        if !isBehind { throw .invalidArgument("after: the trigger has no dead letter \"\(after ?? "")\".") }
         return items
     }
 
-    static func unknownLetter(_ id: String?) -> Status {
-        .invalidArgument("after: the trigger has no dead letter \"\(id ?? "")\".")
-    }
-
+    /// - Parameter letter: nil for one that is damaged.
     private func item(
-        _ id: String, _ entry: DeadLetters.Entry, _ letter: DeadLetter, _ database: Database,
+        _ id: String, _ entry: DeadLetters.Entry, _ letter: DeadLetter?, _ open: any OpenEvents,
         _ definition: TriggerDefinition
     ) -> DeadLetterItem {
         var event: [UInt8]?
-        if let record = try? QueuedEvent(letter.record), let states = record.states {
-            event =
-                try? DocumentEventRequest.make(
-                    entry.event, states, author: record.author, of: database, for: definition.structured,
-                    location: location
-                ).body
+        if let letter {
+            do throws(Status) {
+                event = try open.structured(entry.event, letter, definition, location: location)
+            } catch {
+                // The letter shows at least what was lost.
+            }
         }
-        let path = DocumentKey.decode(entry.event.key)
         return DeadLetterItem(
-            id: id, time: Timestamp(microseconds: entry.time),
-            document: path.map { ResourceName(database: database.name, path: $0).string } ?? "",
-            attempts: letter.attempts, failure: letter.failure, event: event)
+            id: id, time: Timestamp(microseconds: entry.time), document: open.name(of: entry.event),
+            attempts: letter?.attempts ?? 0,
+            failure: letter?.failure ?? DeliveryFailure(.cut, "The record of the dead letter is damaged."),
+            event: event)
     }
 
     // MARK: Changing
@@ -140,15 +130,14 @@ extension TriggerService {
     /// - Returns: how many there were.
     /// - Throws: NOT_FOUND for an unknown trigger.
     package func deleteDeadLetters(_ name: String) throws(Status) -> Int {
-        if try existing(name).type.product == .database { return try deleteTreeDeadLetters(name) }
+        let definition = try existing(name)
         var count = 0
-        for (database, events) in try databases(name, { $0.deadLetterCount(name) > 0 }) {
-            guard let letters = events.deadLetters(of: name) else { continue }
+        try withDeadLetters(of: definition) { open throws(Status) in
             while true {
-                let deleted = try perform(database) { transaction throws(Status) in
-                    try letters.deleteAll(in: transaction, limit: Self.stepEvents)
+                let deleted = try open.perform { transaction throws(Status) in
+                    try open.ledger.deleteDeadLetters(
+                        definition.id, before: nil, in: transaction, limit: Self.stepEvents)
                 }
-                events.changeDeadLetters(name, by: -deleted)
                 count += deleted
                 if deleted < Self.stepEvents { break }
             }
@@ -156,74 +145,42 @@ extension TriggerService {
         return count
     }
 
-    /// Deletes dead letters that were kept long enough.
+    /// Deletes dead letters that were kept long enough. Those of databases that are closed are deleted when they are open.
     package func expireDeadLetters() {
-        let names = state.withLock { Array($0.definitions.keys) }
         let before = clock.now().microseconds - DeadLetters.keptMicroseconds
-        trees.expireDeadLetters(before: before)
-        for name in names {
-            // Those of databases that are closed are deleted when they are open.
-            let open = state.withLock { state in
-                state.databases.values.compactMap { open in
-                    open.events.deadLetterCount(name) > 0 ? open.database.map { ($0, open.events) } : nil
-                }
+        let documents = state.withLock { state in
+            state.databases.values.compactMap { open in
+                open.database.map { OpenDocumentEvents(database: $0, events: open.events) }
             }
-            for (database, events) in open { expireDeadLetters(name, before, database, events) }
         }
-    }
-
-    private func expireDeadLetters(_ name: String, _ time: Int64, _ database: Database, _ events: DatabaseEvents) {
-        guard let letters = events.deadLetters(of: name) else { return }
-        let deleted = SharedValue(Mutex(0))
-        database.perform(
-            { transaction throws(Status) in
-                let count = try letters.delete(before: time, in: transaction, limit: Self.stepEvents)
-                deleted.value.withLock { $0 = count }
-            },
-            completion: { [weak self, weak database] result in
-                guard case .success = result else { return }
-                let count = deleted.value.withLock { $0 }
-                events.changeDeadLetters(name, by: -count)
-                if count == Self.stepEvents, let self, let database {
-                    expireDeadLetters(name, time, database, events)
-                }
-            })
+        for open in documents as [any OpenEvents] + trees.open {
+            for id in open.ledger.ids where open.ledger.deadLetterCount(id) > 0 {
+                open.expireDeadLetters(id, before: before, limit: Self.stepEvents)
+            }
+        }
     }
 
     /// Has the dead letters of a trigger sent again; they are none any more.
     /// - Returns: how many.
     /// - Throws: NOT_FOUND for an unknown trigger.
     package func replayDeadLetters(_ name: String) throws(Status) -> Int {
-        if try existing(name).type.product == .database { return try replayTreeDeadLetters(name) }
+        let definition = try existing(name)
         var count = 0
-        for (database, events) in try databases(name, { $0.deadLetterCount(name) > 0 }) {
-            guard let letters = events.deadLetters(of: name) else { continue }
-            while case let moved = try move(letters, name, database, events), moved > 0 { count += moved }
-            notify(name, database.name, isEarlier: true)
+        try withDeadLetters(of: definition) { open throws(Status) in
+            var last: DeadLetters.Entry?
+            repeat {
+                let moved = try open.perform { [self, last] transaction throws(Status) in
+                    // One that is removed meanwhile gets no events any more.
+                    if !exists(definition.id) { return (count: 0, last: DeadLetters.Entry?.none) }
+                    return try open.ledger.replay(
+                        definition.id, after: last, in: transaction, limit: Self.stepEvents, bytesMax: Self.stepBytes)
+                }
+                count += moved.count
+                last = moved.last
+            } while last != nil
+            open.notify(definition.id, self)
         }
         return count
-    }
-
-    /// - Returns: how many dead letters became events.
-    private func move(
-        _ letters: DeadLetters, _ name: String, _ database: Database, _ events: DatabaseEvents
-    ) throws(Status) -> Int {
-        try checkRunning()
-        let (moved, added, oldest) = try perform(database) { transaction throws(Status) -> (Int, Int, Int64?) in
-            var (moved, added, sizeBytes) = (0, 0, 0)
-            for entry in try letters.entries(after: nil, countMax: Self.stepEvents, in: transaction) {
-                guard let letter = try letters.letter(entry, in: transaction) else { continue }
-                if try events.put(entry.event, letter.record, for: name, in: transaction) { added += 1 }
-                try letters.delete(entry, in: transaction)
-                moved += 1
-                sizeBytes += letter.record.count
-                if sizeBytes >= Self.stepBytes { break }
-            }
-            return (moved, added, try events.queue(of: name)?.first(in: transaction))
-        }
-        events.changePending(name, by: added, oldest: oldest)
-        events.changeDeadLetters(name, by: -moved)
-        return moved
     }
 
     /// Has a trigger's events sent again of all commits since a time, with their ids as they were. Who made them is not
@@ -240,67 +197,37 @@ extension TriggerService {
         guard let directory = state.withLock({ $0.directory }) else { return 0 }
         var count = 0
         for databaseName in try directory.names() where definition.isFor(databaseName) {
-            guard let (database, events) = try opened(databaseName, directory) else { continue }
-            let replay = FeedReplay(database: database, definition: definition)
+            guard let open = try opened(databaseName, directory) else { continue }
+            let replay = FeedReplay(database: open.database, definition: definition)
             try replay.check(time)
             var position = FeedReplay.Position(version: time.microseconds)
-            let dead = try deadLetters(of: name, database, events)
+            let dead = try deadLetters(of: definition.id, open)
+            let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
             while let next = try replay.step(&position, countMax: Self.stepEvents) {
                 try checkRunning()
-                let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
-                let (added, revived) = try perform(database) { transaction throws(Status) -> (Int, Int) in
-                    var (added, revived) = (0, 0)
+                count += try open.perform { [self] transaction throws(Status) in
+                    if !exists(definition.id) { return 0 }
                     for event in next {
-                        if try events.put(event, record, for: name, in: transaction) { added += 1 }
-                        guard let (letters, entry) = dead[event], try letters.letter(entry, in: transaction) != nil
-                        else { continue }
-                        try letters.delete(entry, in: transaction)
-                        revived += 1
+                        try open.ledger.putAgain(
+                            event, record, insteadOf: dead[event], for: definition.id, in: transaction)
                     }
-                    return (added, revived)
+                    return next.count
                 }
-                events.changeDeadLetters(name, by: -revived)
-                try reading(database) { snapshot throws(Status) in
-                    try events.havePut(added, for: name, in: snapshot)
-                }
-                count += next.count
             }
-            if events.pending(name) > 0 { notify(name, databaseName, isEarlier: true) }
+            if open.ledger.pending(definition.id) > 0 { open.notify(definition.id, self) }
         }
         return count
     }
 
     /// What is a dead letter in a database: replayed, it is none any more.
     private func deadLetters(
-        of name: String, _ database: Database, _ events: DatabaseEvents
-    ) throws(Status) -> [Delivery.Event: (DeadLetters, DeadLetters.Entry)] {
-        guard let letters = events.deadLetters(of: name) else { return [:] }
-        return try reading(database) { snapshot throws(Status) in
-            var dead: [Delivery.Event: (DeadLetters, DeadLetters.Entry)] = [:]
-            for entry in try letters.entries(after: nil, countMax: .max, in: snapshot) {
-                dead[entry.event] = (letters, entry)
-            }
+        of id: TriggerID, _ open: OpenDocumentEvents
+    ) throws(Status) -> [Delivery.Event: DeadLetters.Entry] {
+        guard let letters = open.ledger.deadLetters(of: id) else { return [:] }
+        return try open.reading { snapshot throws(Status) in
+            var dead: [Delivery.Event: DeadLetters.Entry] = [:]
+            for entry in try letters.entries(after: nil, countMax: .max, in: snapshot) { dead[entry.event] = entry }
             return dead
         }
-    }
-
-    private func perform<Result: Sendable>(
-        _ database: Database, _ body: @escaping @Sendable (any StoreTransaction) throws(Status) -> Result
-    ) throws(Status) -> Result {
-        let answer = Awaited<Result>()
-        let value = SharedValue(Mutex<Result?>(nil))
-        database.perform(
-            { transaction throws(Status) in
-                let result = try body(transaction)
-                value.value.withLock { $0 = result }
-            },
-            completion: { result in
-                switch result {
-                case .failure(let status): answer.set(.failure(status))
-                case .success:
-                    if let result = value.value.withLock({ $0 }) { answer.set(.success(result)) }
-                }
-            })
-        return try answer.wait()
     }
 }

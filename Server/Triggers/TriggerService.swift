@@ -43,7 +43,7 @@ package final class TriggerService: Sendable {
         /// Forgets databases that are closed and have nothing: now and then, so that opening many costs each the same.
         mutating func forgetClosed() {
             if databases.count < forgetsAt { return }
-            databases = databases.filter { $0.value.database != nil || $0.value.events.hasAny }
+            databases = databases.filter { $0.value.database != nil || $0.value.events.ledger.hasAny }
             forgetsAt = max(64, databases.count * 2)
         }
 
@@ -75,8 +75,8 @@ package final class TriggerService: Sendable {
     let location: String
     let log: Log
     let clock: any Clock
-    /// Guards the start of the dispatcher's thread.
-    private let starting = Mutex(())
+    /// Has changes of definitions made one after the other; the number of the last one.
+    private let changing = Mutex<UInt64>(0)
     private let opener: DatabaseOpener
     private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
 
@@ -100,14 +100,17 @@ package final class TriggerService: Sendable {
         trees = TreeTriggers(
             configuration.definitions, dispatcher: dispatcher, opener: opener, location: configuration.location,
             log: configuration.log, clock: clock)
-        for definition in configuration.definitions { dispatcher.set(definition.name, Self.trigger(definition)) }
-        journal.notify(missing: { [weak self] trigger in self?.missing(trigger) })
+        for definition in configuration.definitions {
+            dispatcher.set(definition.name, Self.trigger(definition))
+            journal.begin(definition.id)
+        }
+        journal.notify(missing: { [weak self] trigger, revision in self?.missing(trigger, revision) })
         opener.attach(self)
         if !configuration.definitions.isEmpty { try dispatcher.start() }
     }
 
     private static func trigger(_ definition: TriggerDefinition) -> EventDispatcher.Trigger {
-        EventDispatcher.Trigger(target: definition.target, terms: definition.terms)
+        EventDispatcher.Trigger(target: definition.target, terms: definition.terms, revision: definition.revision)
     }
 
     /// Opens, one after the other and in the background, the databases in which an earlier run of the process may have left
@@ -161,10 +164,15 @@ package final class TriggerService: Sendable {
     /// - Throws: what the store throws.
     package func opened(_ database: Database) throws(Status) {
         let name = database.name
-        let definitions = state.withLock { Array($0.definitions.values) }.filter { $0.isFor(name) }
+        let (definitions, former) = state.withLock { state in
+            (state.definitions, state.databases[name]?.events.ledger)
+        }
         let snapshot = try database.store.snapshot()
         defer { snapshot.close() }
-        let events = try DatabaseEvents(DatabaseEvents.Triggers(definitions), in: snapshot) { [weak self] _, trigger in
+        let triggers = DatabaseEvents.Triggers(definitions.values.filter { $0.isFor(name) })
+        let events = try DatabaseEvents(
+            triggers, in: snapshot, former: former, serial: { definitions[$0]?.serial ?? 0 }
+        ) { [weak self] _, trigger in
             self?.notify(trigger, name)
         }
         database.setRecorder(events)
@@ -176,9 +184,9 @@ package final class TriggerService: Sendable {
             // Triggers may have changed meanwhile.
             state.refresh(name)
         }
-        for trigger in events.names {
+        for trigger in events.ledger.ids {
             // One that is for other databases now keeps what it has of this one.
-            if definition(trigger)?.type.product != .firestore {
+            if !exists(trigger) {
                 forget(trigger, database, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)
@@ -192,24 +200,23 @@ package final class TriggerService: Sendable {
         try trees.opened(tree, of: owner)
     }
 
-    func notify(_ trigger: String, _ name: DatabaseName, isEarlier: Bool = false) {
-        dispatcher.notify(Self.route(trigger, name), isEarlier: isEarlier) { [weak self] in
-            self?.source(trigger, name)
-        }
-    }
+    /// Whether a trigger was not removed.
+    func exists(_ id: TriggerID) -> Bool { state.withLock { $0.definitions[id.name]?.id == id } }
 
-    private static func route(_ trigger: String, _ name: DatabaseName) -> EventDispatcher.RouteID {
-        EventDispatcher.RouteID(trigger: trigger, database: name.string)
+    func notify(_ id: TriggerID, _ name: DatabaseName, isEarlier: Bool = false) {
+        let route = EventDispatcher.RouteID(trigger: id.name, database: name.string, serial: id.serial)
+        dispatcher.notify(route, isEarlier: isEarlier) { [weak self] in self?.source(id, name) }
     }
 
     /// Reads the events of a trigger in a database, which need not be open all the time.
-    private func source(_ trigger: String, _ name: DatabaseName) -> DocumentEventSource? {
+    private func source(_ id: TriggerID, _ name: DatabaseName) -> DocumentEventSource? {
         state.withLock { state -> DocumentEventSource? in
-            guard let definition = state.definitions[trigger], state.databases[name] != nil else { return nil }
+            guard let definition = state.definitions[id.name], definition.id == id, state.databases[name] != nil
+            else { return nil }
             let source = DocumentEventSource(definition, location: location, clock: clock) { [weak self] in
                 self?.open(name) ?? .gone
             }
-            state.databases[name]?.sources[trigger] = WeakSource(source: source)
+            state.databases[name]?.sources[id.name] = WeakSource(source: source)
             return source
         }
     }
@@ -225,28 +232,31 @@ package final class TriggerService: Sendable {
         return opening
     }
 
-    /// The functions emulator of Firebase's tools knows a function only until it is loaded anew.
-    private func missing(_ trigger: String) {
-        if definition(trigger)?.source == .emulator { _ = remove(trigger) }
+    /// The functions emulator of Firebase's tools knows a function only until it is loaded anew. One that was registered
+    /// again meanwhile stays.
+    private func missing(_ trigger: String, _ revision: UInt64) {
+        guard let definition = definition(trigger), definition.source == .emulator, definition.revision == revision
+        else { return }
+        background { [weak self] in _ = self?.remove(trigger, revision: revision) }
     }
 
     /// Deletes the events of a trigger that is gone, a part at a time.
-    private func forget(_ trigger: String, _ database: Database, _ events: DatabaseEvents, _ deleted: Int = 0) {
+    private func forget(_ id: TriggerID, _ database: Database, _ events: DatabaseEvents, _ deleted: Int = 0) {
         let progress = SharedValue(Mutex((events: 0, isDone: false)))
-        database.perform(
+        events.edit(
+            database,
             { transaction throws(Status) in
-                let step = try events.forget(trigger, in: transaction, limit: Self.forgottenMax)
+                let step = try events.ledger.forget(id, in: transaction, limit: Self.forgottenMax)
                 progress.value.withLock { $0 = step }
             },
             completion: { [weak self, weak database] result in
                 guard case .success = result, let self, let database else { return }
                 let step = progress.value.withLock { $0 }
-                if !step.isDone { return forget(trigger, database, events, deleted + step.events) }
-                events.forgot(trigger)
                 let count = deleted + step.events
+                if !step.isDone { return forget(id, database, events, count) }
                 if count > 0 {
                     log.warning(
-                        "events of a trigger that is gone were dropped", ("trigger", .string(trigger)),
+                        "events of a trigger that is gone were dropped", ("trigger", .string(id.name)),
                         ("database", .string(database.name.string)), ("events", .integer(count)))
                 }
             })
@@ -262,61 +272,96 @@ package final class TriggerService: Sendable {
 
     /// How many events of a trigger are not settled, in all databases.
     package func pending(_ trigger: String) -> Int {
-        state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.pending(trigger) } }
-            + trees.pending(trigger)
+        guard let id = definition(trigger)?.id else { return 0 }
+        return state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.pending(id) } }
+            + trees.pending(id)
     }
 
     package func deadLetterCount(_ trigger: String) -> Int {
-        state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.deadLetterCount(trigger) } }
-            + trees.deadLetterCount(trigger)
+        guard let id = definition(trigger)?.id else { return 0 }
+        return state.withLock { state in
+            state.databases.values.reduce(0) { $0 + $1.events.ledger.deadLetterCount(id) }
+        } + trees.deadLetterCount(id)
     }
 
-    /// Takes a trigger, or another definition of one. Its pattern holds for later commits.
-    /// - Throws: RESOURCE_EXHAUSTED beyond `countMax`.
-    package func set(_ definition: TriggerDefinition) throws(Status) {
-        let (isNew, sources) = try state.withLock { state -> Result<(Bool, [DocumentEventSource]), Status> in
-            let isNew = state.definitions[definition.name] == nil
-            if isNew, state.definitions.count >= Self.countMax {
-                return .failure(.resourceExhausted("A server has at most \(Self.countMax) triggers."))
+    /// Takes a trigger, or another definition of one. Its pattern holds for later commits. A definition for the other
+    /// product makes another trigger, which has nothing of the former one.
+    /// - Throws: RESOURCE_EXHAUSTED beyond `countMax`, or when the system provides no thread.
+    package func set(_ new: TriggerDefinition) throws(Status) {
+        try changing.withLock { last throws(Status) in
+            let former = definition(new.name)
+            if former == nil, state.withLock({ $0.definitions.count }) >= Self.countMax {
+                throw .resourceExhausted("A server has at most \(Self.countMax) triggers.")
             }
+            try dispatcher.start()
+            last += 1
+            var definition = new
+            definition.revision = last
+            definition.serial = last
+            if let former {
+                if former.type.product == new.type.product {
+                    definition.serial = former.serial
+                } else {
+                    end(former.id)
+                }
+            }
+            begin(definition)
+        }
+    }
+
+    private func begin(_ definition: TriggerDefinition) {
+        let sources = state.withLock { state in
             state.definitions[definition.name] = definition
-            return .success((isNew, state.databases.values.compactMap { $0.sources[definition.name]?.source }))
-        }.get()
+            return state.databases.values.compactMap { $0.sources[definition.name]?.source }
+        }
         for source in sources { source.change(definition) }
         trees.set(definition)
-        try starting.withLock { _ throws(Status) in try dispatcher.start() }
+        journal.begin(definition.id)
         dispatcher.set(definition.name, Self.trigger(definition))
-        if isNew { journal.begin(definition.name) }
         refresh()
-        if !definition.terms.isPaused { notifyAll(definition.name) }
+        if !definition.terms.isPaused { notifyAll(definition.id) }
     }
 
     /// What waits of a trigger that may have been paused.
-    private func notifyAll(_ trigger: String) {
+    private func notifyAll(_ id: TriggerID) {
         let names = state.withLock { state in
-            state.databases.filter { $0.value.events.pending(trigger) > 0 }.map(\.key)
+            state.databases.filter { $0.value.events.pending(id) > 0 }.map(\.key)
         }
-        for name in names { notify(trigger, name) }
-        trees.notifyAll(trigger)
-        openTrees(trees.closed(with: trigger))
+        for name in names { notify(id, name) }
+        trees.notifyAll(id)
+        openTrees(trees.closed(with: id))
     }
 
     /// Opens namespaces that are closed, which has their events delivered, or dropped when the trigger is gone.
     private func openTrees(_ names: [String]) { for name in names { opener.open(.namespace(name)) } }
 
     /// Ends a trigger, and drops its events and dead letters.
+    /// - Parameter revision: only if this is still its definition.
     /// - Returns: false when there was none.
-    package func remove(_ name: String) -> Bool {
-        guard state.withLock({ $0.definitions.removeValue(forKey: name) }) != nil else { return false }
-        dispatcher.remove(name)
-        journal.end(name)
+    package func remove(_ name: String, revision: UInt64? = nil) -> Bool {
+        changing.withLock { _ in
+            guard let definition = definition(name), revision ?? definition.revision == definition.revision else {
+                return false
+            }
+            end(definition.id)
+            return true
+        }
+    }
+
+    private func end(_ id: TriggerID) {
+        state.withLock { state in
+            state.definitions[id.name] = nil
+            for database in state.databases.keys { state.databases[database]?.sources[id.name] = nil }
+        }
+        dispatcher.remove(id.name)
+        journal.end(id)
+        // Before its events are deleted: it gets no others.
         refresh()
-        for (database, events) in openDatabases { forget(name, database, events) }
-        openThose { $0.pending(name) > 0 || $0.deadLetterCount(name) > 0 }
-        let closed = trees.closed(with: name)
-        trees.remove(name)
+        for (database, events) in openDatabases { forget(id, database, events) }
+        openThose { $0.ledger.hasAny(of: id) }
+        let closed = trees.closed(with: id)
+        trees.remove(id)
         openTrees(closed)
-        return true
     }
 
     /// Opens databases that are closed, which drops what they have of triggers that are gone.

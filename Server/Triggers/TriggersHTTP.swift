@@ -176,20 +176,29 @@ package struct TriggersHTTP: HTTPExtension {
     /// Answers when the endpoint has, which other requests of administrators don't wait for.
     private func test(_ name: String, _ body: [UInt8], _ call: RESTCall) {
         do throws(Status) {
-            let value = try ConfigurationValue(parsing: body, file: "body")
-            for member in try value.members() where member.name != "document" {
-                throw member.value.failure("Unknown member\(Spelling.hint(for: member.name, among: ["document"]))")
-            }
-            guard let member = try value.member("document") else {
-                throw value.failure("Expected {\"document\": PATH}.")
-            }
-            let path = try member.string()
-            try service.test(name, document: path, project: configuration.project) { result in
+            try service.test(name, try Self.subject(body), project: configuration.project) { result in
                 let json = result.json
                 call.onLoop { call.respond(json) }
             }
         } catch {
             call.onLoop { call.finish(error) }
+        }
+    }
+
+    /// What the event of a test is about.
+    private static func subject(_ body: [UInt8]) throws(Status) -> TriggerService.TestSubject {
+        let value = try ConfigurationValue(parsing: body, file: "body")
+        let known = ["document", "ref", "instance"]
+        for member in try value.members() where !known.contains(member.name) {
+            throw member.value.failure("Unknown member\(Spelling.hint(for: member.name, among: known))")
+        }
+        let instance = try value.member("instance")
+        switch (try value.member("document"), try value.member("ref")) {
+        case (let document?, nil):
+            if let instance { throw instance.failure("A document has no instance.") }
+            return .document(try document.string())
+        case (nil, let ref?): return .location(try ref.string(), namespace: try instance?.string())
+        default: throw value.failure("Expected {\"document\": PATH} or {\"ref\": PATH}.")
         }
     }
 
@@ -224,10 +233,16 @@ package struct TriggersHTTP: HTTPExtension {
 
 /// Triggers and dead letters as JSON.
 enum TriggerReport {
+    /// What no member of a definition is called in a report.
+    static let ownMembers: Set<String> = [
+        "name", "source", "state", "pending", "oldestPending", "delivered", "failedAttempts", "deadLetters",
+        "lastError",
+    ]
+
     static func append(
         _ definition: TriggerDefinition, _ service: TriggerService, to writer: inout JSONWriter
     ) throws(Status) {
-        let figures = service.journal.figures(definition.name)
+        let figures = service.journal.figures(definition.id)
         writer.raw("{\"name\":")
         writer.string(definition.name)
         // The members of the definition, without its braces.

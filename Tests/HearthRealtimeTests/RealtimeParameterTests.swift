@@ -87,7 +87,7 @@ import Testing
     @Test func administration() throws {
         #expect(try RealtimeResource("/.settings/rules.json") == .rules)
         #expect(try RealtimeResource("/.settings/rules/.json") == .rules)
-        #expect(try RealtimeResource("/.settings/functionTriggers.json") == .functionTriggers)
+        #expect(try RealtimeResource("/.settings/functionTriggers.json") == .unknown)
         #expect(try RealtimeResource("/.inspect/databases.json") == .databases)
         #expect(try RealtimeResource("/.settings/other.json") == .unknown)
     }

@@ -17,6 +17,7 @@ import Testing
 
     @Test(arguments: [
         "list", "list --json --host 127.0.0.1:1", "show t --credential f", "test t --document c/d --json", "dead t",
+        "test t --ref c/d", "test t --ref c/d --instance ns",
         "dead t --delete --tls", "replay t --dead-letters", "replay t --since 2026-11-22T19:17:22Z", "set t -",
         "set t file.json --token x", "delete t", "check hearth.json",
     ])
@@ -26,7 +27,9 @@ import Testing
         ("", "Expected a verb. See `hearth help triggers`."),
         ("lst", "There is no verb \"lst\"; did you mean \"list\"?"), ("list t", "Expected `hearth triggers list`."),
         ("show", "Expected `hearth triggers show NAME`."), ("set t", "Expected `hearth triggers set NAME FILE`."),
-        ("test t", "--document PATH is missing."),
+        ("test t", "Expected either --document PATH or --ref PATH."),
+        ("test t --document c/d --ref c/d", "Expected either --document PATH or --ref PATH."),
+        ("test t --document c/d --instance ns", "--instance belongs to --ref."),
         ("replay t", "Expected either --dead-letters or --since TIME."),
         ("replay t --dead-letters --since x", "Expected either --dead-letters or --since TIME."),
         ("list --delete", "`hearth triggers list` has no option --delete."),

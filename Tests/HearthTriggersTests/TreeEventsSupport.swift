@@ -27,6 +27,11 @@ func treeDefinition(
     ) { (_) throws(Status) in [] }
 }
 
+/// A trigger that the process began with.
+extension TriggerID: ExpressibleByStringLiteral {
+    public init(stringLiteral name: String) { self.init(name: name) }
+}
+
 /// Keeps a tree open, as a namespace does.
 final class Owner: Sendable {}
 

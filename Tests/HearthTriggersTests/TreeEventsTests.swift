@@ -96,7 +96,7 @@ struct TreeEventsTests {
         try tree.read { view in
             var seen: [Seen] = []
             for definition in definitions {
-                guard let queue = tree.events.ledger.queue(of: definition.name) else { continue }
+                guard let queue = tree.events.ledger.queue(of: definition.id) else { continue }
                 for event in try queue.events(after: nil, countMax: .max, in: view.records)
                 where event.version == version {
                     guard case .data(let data) = try TreeEventRecords.record(of: event, in: view.records).record.content
@@ -145,7 +145,7 @@ struct TreeEventsTests {
         }
         #expect(counts > 20)
         for definition in definitions {
-            #expect(tree.events.pending(definition.name) == (try counted(definition.name, tree)))
+            #expect(tree.events.pending(definition.id) == (try counted(definition.id, tree)))
         }
         // When all is settled, nothing is left.
         for definition in definitions {
@@ -153,12 +153,12 @@ struct TreeEventsTests {
             while case let events = try source.events(after: nil, countMax: 50), !events.isEmpty {
                 try tree.settle(source, events)
             }
-            #expect(tree.events.pending(definition.name) == 0)
+            #expect(tree.events.pending(definition.id) == 0)
         }
         #expect(try tree.recordCount() == 0)
     }
 
-    private func counted(_ trigger: String, _ tree: EventTree) throws -> Int {
+    private func counted(_ trigger: TriggerID, _ tree: EventTree) throws -> Int {
         try tree.read { try tree.events.ledger.queue(of: trigger)?.count(in: $0.records) ?? 0 }
     }
 
@@ -264,7 +264,7 @@ struct TreeEventsTests {
             // What isn't there any more doesn't count.
             try tree.settle(source, [event])
             #expect(try source.request(for: event) == nil)
-            #expect(tree.events.pending(definition.name) == 19)
+            #expect(tree.events.pending(definition.id) == 19)
             let isStored = try tree.read { view in
                 try view.records.get(.meta, Array("s".utf8) + TreeMeta.encode(event.version) + event.key) != nil
             }
@@ -352,15 +352,15 @@ struct TreeEventsTests {
         }
         store.fail(at: nil)
         for definition in definitions {
-            #expect(tree.events.pending(definition.name) == made)
-            #expect(try counted(definition.name, tree) == made)
+            #expect(tree.events.pending(definition.id) == made)
+            #expect(try counted(definition.id, tree) == made)
             #expect(try tree.source(definition).events(after: nil, countMax: 9).count == made)
         }
         // A recorder that is made anew reads the same.
         let view = try tree.database.view()
         defer { view.close() }
         let again = try TreeEvents(TreeEvents.Triggers(definitions), namespace: "ns", before: view) { _, _ in }
-        #expect(definitions.allSatisfy { again.pending($0.name) == made })
+        #expect(definitions.allSatisfy { again.pending($0.id) == made })
     }
 
     // MARK: Cost

@@ -149,7 +149,7 @@ struct TreeTriggersTests {
         // A recorder that is made anew finds the same.
         let view = try namespace.database.view()
         defer { view.close() }
-        #expect(try TriggerLedger(in: view.records).pending("t") == 20)
+        #expect(try TriggerLedger(TreeEventRecords.self, in: view.records).pending("t") == 20)
     }
 
     @Test func definitionsHoldForLaterWritesOfTheirNamespaces() throws {

@@ -49,7 +49,7 @@ struct TriggerTestTests {
 
     private func test(_ service: TriggerService, _ path: String = "c/d") throws(Status) -> ConfigurationValue {
         let result = Promise<TriggerService.TestResult>()
-        try service.test("t", document: path, project: "p") { result.give($0) }
+        try service.test("t", .document(path), project: "p") { result.give($0) }
         return try ConfigurationValue(parsing: result.wait().json, file: "answer")
     }
 
@@ -140,7 +140,7 @@ struct TriggerTestTests {
         let (service, database) = try service(try definition(endpoint.url, #", "paused": true"#))
         defer { withExtendedLifetime(database) { service.stop() } }
         let results = (0..<TriggerService.testsMax).map { _ in Promise<TriggerService.TestResult>() }
-        for result in results { try service.test("t", document: "c/d", project: "p") { result.give($0) } }
+        for result in results { try service.test("t", .document("c/d"), project: "p") { result.give($0) } }
         do throws(Status) {
             _ = try test(service)
             #expect(Bool(false), "one more was taken")

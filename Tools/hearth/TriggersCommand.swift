@@ -13,6 +13,8 @@ enum TriggersCommand {
     private static let addressVariable = "FIRESTORE_EMULATOR_HOST"
     private static let ownOptions = [
         Option("document", "PATH", "test: a document that the trigger matches, by its path or its full name."),
+        Option("ref", "PATH", "test: a location of the Realtime Database that the trigger matches."),
+        Option("instance", "NAME", "test: the namespace of --ref, when the trigger is for more than one."),
         Option("dead-letters", nil, "replay: all dead letters, which then are none any more."),
         Option("since", "TIME", "replay: the events of all commits since then, such as 2026-11-22T19:17:22Z."),
         Option("delete", nil, "dead: delete all of them instead."),
@@ -21,7 +23,8 @@ enum TriggersCommand {
     private static let serverOptions = ServerConnection.options(defaultAddress: addressVariable)
     /// What each verb takes.
     private static let verbs: [(name: String, arguments: [String], options: [String])] = [
-        ("list", [], ["json"]), ("show", ["NAME"], ["json"]), ("test", ["NAME"], ["document", "json"]),
+        ("list", [], ["json"]), ("show", ["NAME"], ["json"]),
+        ("test", ["NAME"], ["document", "ref", "instance", "json"]),
         ("dead", ["NAME"], ["delete", "json"]), ("replay", ["NAME"], ["dead-letters", "since", "json"]),
         ("set", ["NAME", "FILE"], ["json"]), ("delete", ["NAME"], []), ("check", ["FILE"], []),
     ]
@@ -34,7 +37,7 @@ enum TriggersCommand {
         """
         Usage: hearth triggers list [options]
                hearth triggers show NAME [options]
-               hearth triggers test NAME --document PATH [options]
+               hearth triggers test NAME (--document PATH | --ref PATH [--instance NAME]) [options]
                hearth triggers dead NAME [--delete] [options]
                hearth triggers replay NAME (--dead-letters | --since TIME) [options]
                hearth triggers set NAME FILE [options]
@@ -42,9 +45,10 @@ enum TriggersCommand {
                hearth triggers check FILE
 
         list    prints the triggers of a server, their state and their figures; show prints all about one.
-        test    has the server send the trigger's endpoint the event that there would be if the document were created,
-                written anew or deleted now, as the trigger wants, and prints request and answer. Nothing is stored, and the
-                event counts as no delivery. It has the header x-hearth-test: true, and an id of its own.
+        test    has the server send the trigger's endpoint the event that there would be if the document, or the value of
+                the location, were created, written anew or deleted now, as the trigger wants, and prints request and
+                answer. Nothing is stored, and the event counts as no delivery. It has the header x-hearth-test: true, and an
+                id of its own.
         dead    prints the events that were given up, the first to be given up first.
         replay  has events sent again, with the ids that they had.
         set     makes a trigger or replaces one, by a JSON file as it would be in hearth.json; - for standard input. Those
@@ -54,6 +58,7 @@ enum TriggersCommand {
 
             hearth triggers check hearth.json
             hearth triggers test aggregateRatings --document restaurants/a/ratings/b
+            hearth triggers test presence --ref status/alice
             hearth triggers replay aggregateRatings --dead-letters
 
         \(OptionHelp.string(ownOptions + serverOptions))
@@ -91,7 +96,12 @@ enum TriggersCommand {
             self.verb = wanted
             name = parsed.arguments.count > 1 ? parsed.arguments[1] : ""
             if !verb.arguments.isEmpty, name.isEmpty { throw .usage("\(verb.arguments[0]) is empty.") }
-            if wanted == "test", parsed.string("document") == nil { throw .usage("--document PATH is missing.") }
+            if wanted == "test", (parsed.string("document") == nil) == (parsed.string("ref") == nil) {
+                throw .usage("Expected either --document PATH or --ref PATH.")
+            }
+            if parsed.string("instance") != nil, parsed.string("ref") == nil {
+                throw .usage("--instance belongs to --ref.")
+            }
             if wanted == "replay", parsed.flag("dead-letters") == (parsed.string("since") != nil) {
                 throw .usage("Expected either --dead-letters or --since TIME.")
             }
@@ -141,8 +151,12 @@ enum TriggersCommand {
     // MARK: Verbs
 
     private static func test(_ call: Call, _ server: TriggersServer) throws(ToolFailure) {
-        var body = Array("{\"document\":".utf8)
-        JSONTokens.append(call.parsed.string("document") ?? "", to: &body)
+        var body = Array("{".utf8)
+        for name in ["document", "ref", "instance"] {
+            guard let value = call.parsed.string(name) else { continue }
+            body += Array("\(body.count > 1 ? "," : "")\"\(name)\":".utf8)
+            JSONTokens.append(value, to: &body)
+        }
         body.append(UInt8(ascii: "}"))
         let answer = try server.request("POST", call.target + "/test", body)
         try print(answer, call, TriggersReport.test)

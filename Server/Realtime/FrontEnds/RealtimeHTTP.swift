@@ -105,8 +105,7 @@ package struct RealtimeHTTP: HTTPExtension {
                     condition: condition
                 ).begin()
             }
-        case (.rules, "GET"), (.rules, "HEAD"), (.rules, "PUT"), (.functionTriggers, "PUT"),
-            (.functionTriggers, "POST"),
+        case (.rules, "GET"), (.rules, "HEAD"), (.rules, "PUT"),
             (.databases, "GET"), (.databases, "HEAD"):
             let settings = RealtimeSettings(service: service, call: call)
             step = { namespace, identity in settings.serve(target, namespace, identity) }

@@ -7,8 +7,6 @@ enum RealtimeResource: Equatable, Sendable {
     case data(TreePath)
     /// `/.settings/rules.json`
     case rules
-    /// `/.settings/functionTriggers.json`
-    case functionTriggers
     /// `/.inspect/databases.json`
     case databases
     /// `/.settings` or `/.inspect` and an unknown resource.
@@ -34,7 +32,6 @@ enum RealtimeResource: Equatable, Sendable {
         case ".settings", ".inspect":
             switch keys.map(\.string).joined(separator: "/") {
             case ".settings/rules": self = .rules
-            case ".settings/functionTriggers": self = .functionTriggers
             case ".inspect/databases": self = .databases
             default: self = .unknown
             }

@@ -27,7 +27,6 @@ struct RealtimeSettings: Sendable {
                         call.onLoop { [call] in call.respond(answer) }
                     }
                 case .rules: call.respond(rules(of: namespace))
-                case .functionTriggers: try acceptTriggers()
                 case .databases:
                     // It reads folders.
                     service.answer(call) { [self] () throws(Status) in
@@ -69,12 +68,6 @@ struct RealtimeSettings: Sendable {
     }
 
     // MARK: Local development
-
-    /// The functions emulator registers the functions and their triggers here; none are run.
-    private func acceptTriggers() throws(Status) {
-        guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }
-        call.respond(Self.done)
-    }
 
     private func listDatabases() throws(Status) -> [UInt8] {
         guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }

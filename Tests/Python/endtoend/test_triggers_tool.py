@@ -145,6 +145,32 @@ def test_a_test_sends_one_event_that_is_not_counted(site: Site) -> None:
     assert (shown["delivered"], shown["failedAttempts"], shown["state"]) == (1, 0, "active")
 
 
+def test_a_test_of_the_realtime_database(site: Site) -> None:
+    kind = "google.firebase.database.ref.v1.written"
+    definition = {"event": kind, "ref": "status/{uid}", "url": site.endpoint.url, "paused": True}
+    site("set", "presence", "-", data=json.dumps(definition))
+    status, answer = site.server.send("PUT", "/status/alice.json?ns=demo-hearth-default-rtdb", {"on": True})
+    assert status == 200, answer
+    assert site.show("presence")["pending"] == 1
+    printed = site("test", "presence", "--ref", "status/alice")
+    assert "x-hearth-test: true\n" in printed
+    assert '"data":{"on":true},"delta":{}' in printed
+    assert "\nHTTP 200 after " in printed
+    assert [sent["ce-ref"] for sent in site.endpoint.requests] == ["status/alice"]
+    assert site.endpoint.requests[0]["ce-instance"] == "demo-hearth-default-rtdb"
+    for words, reason in [
+        (["--ref", "status/bob"], "(404): ref: there is no value"),
+        (["--ref", "other/bob"], '(400): ref: the pattern "status/{uid}" does not match "other/bob"'),
+        (["--ref", "status/alice", "--instance", "none"], "(404): ref: there is no value"),
+        (["--document", "c/a"], "(400): document: "),
+    ]:
+        refused = site.run("test", "presence", *words)
+        assert refused.returncode == 1
+        assert reason in refused.stderr, refused.stderr
+    shown = site.show("presence")
+    assert (shown["pending"], shown["delivered"], shown["failedAttempts"]) == (1, 0, 0)
+
+
 def test_refusals_of_a_test(site: Site) -> None:
     site.write("c/a", 1)
     for words, reason in [

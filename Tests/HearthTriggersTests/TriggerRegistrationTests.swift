@@ -1,0 +1,112 @@
+import HearthEvents
+import HearthHost
+import HearthModel
+import HearthWire
+import Testing
+
+@testable import HearthTriggers
+
+/// What functions emulators and administrators register.
+struct TriggerRegistrationTests {
+    private func emulator() throws -> (EmulatorTriggers, TriggerService) {
+        let service = try TriggerService(TriggerService.Configuration())
+        return (EmulatorTriggers(service, address: "127.0.0.1:9", log: Log()), service)
+    }
+
+    private func value(_ json: String) throws -> ConfigurationValue {
+        try ConfigurationValue(parsing: Array(json.utf8), file: "body")
+    }
+
+    private static let event = """
+        {"eventType": "google.cloud.firestore.document.v1.written", "document": {"value": "c/{id}"}}
+        """
+    private static let legacy = """
+        {"eventTrigger": {"resource": "projects/p/databases/(default)/documents/c/{id}",
+         "eventType": "providers/cloud.firestore/eventTypes/document.write", "service": "firestore.googleapis.com"}}
+        """
+
+    private func location(_ key: String) -> String {
+        """
+        {"name": "projects/p/locations/_/functions/\(key)", "path": "/n/{id}", "topic": "t", "pending": 7,
+         "event": "providers/google.firebase.database/eventTypes/ref.write"}
+        """
+    }
+
+    /// More loads than a server has triggers.
+    @Test func aFunctionThatIsLoadedAgainReplacesItself() throws {
+        let (emulator, service) = try emulator()
+        defer { service.stop() }
+        try emulator.setEvent("p", "us-central1-f-x", try value(Self.event))
+        try emulator.setEvent("other", "us-central1-f-0", try value(Self.event))
+        for generation in 0..<600 {
+            try emulator.setEvent("p", "us-central1-f-\(generation)", try value(Self.event))
+            try emulator.setEvent("p", "us-central1-f-2-\(generation)", try value(Self.event))
+            try emulator.setLegacy("p", "us-central1-g-\(generation)", try value(Self.legacy))
+            try emulator.setLocation("ns", try value(location("us-central1-h-\(generation)")))
+            try emulator.setLocations("ns2", try value("[\(location("us-central1-i-\(generation)"))]"))
+        }
+        let names =
+            ["other/us-central1-f-0"]
+            + ["f-2-599", "f-599", "f-x", "g-599", "h-599", "i-599"].map {
+                "p/us-central1-\($0)"
+            }
+        #expect(service.definitions.map(\.name) == names.map { "emulator:" + $0 })
+        for (namespace, key) in [("ns", "h"), ("ns2", "i")] {
+            let list = try ConfigurationValue(parsing: emulator.list(namespace), file: "answer").elements()
+            #expect(
+                try list.map { try $0.member("name")?.string() } == [
+                    "projects/p/locations/_/functions/us-central1-\(key)-599"
+                ])
+        }
+        // A functions emulator that was started anew begins with the first one.
+        try emulator.setEvent("p", "us-central1-f-0", try value(Self.event))
+        #expect(service.definition("emulator:p/us-central1-f-0") != nil)
+        #expect(service.definition("emulator:p/us-central1-f-599") == nil)
+    }
+
+    @Test func aRegistrationHasNoMemberTwice() throws {
+        let (emulator, service) = try emulator()
+        defer { service.stop() }
+        try emulator.setLocation("ns", try value(location("k-1")))
+        let definition = try #require(service.definitions.first)
+        var writer = JSONWriter()
+        try TriggerReport.append(definition, service, to: &writer)
+        let members = try ConfigurationValue(parsing: writer.bytes, file: "answer").members()
+        #expect(Set(members.map(\.name)).count == members.count)
+        #expect(try members.first { $0.name == "name" }?.value.string() == "emulator:p/k-1")
+        #expect(try members.first { $0.name == "pending" }?.value.integer(0...9) == 0)
+        #expect(members.contains { $0.name == "path" })
+    }
+
+    @Test func ofMembersWithOneNameTheLastIsShown() throws {
+        var json: [UInt8] = []
+        try value(#"{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}"#).appendJSON(to: &json)
+        #expect(String(decoding: json, as: UTF8.self) == #"{"b":{"c":2},"a":3}"#)
+    }
+
+    /// None of the files is there, which only those are asked for that may be named.
+    @Test(arguments: [
+        ("a.secret", true), ("b/a.secret", true), ("service-account.json", false), ("/etc/a.secret", false),
+        ("b/../../a.secret", false), ("secret", false),
+    ])
+    func administratorsNameNoOtherFilesThanSecrets(file: String, isAsked: Bool) throws {
+        let service = try TriggerService(TriggerService.Configuration())
+        defer { service.stop() }
+        let source = TriggerFile(path: "/nowhere/hearth.json", project: "p")
+        let configuration = TriggerConfiguration(
+            service: service, source: source, file: [], store: TriggerStore(path: nil, file: source) { _, _ in },
+            stored: [], polls: false, log: Log())
+        let body = """
+            {"event": "google.cloud.firestore.document.v1.written", "document": "c/{id}", "url": "http://e/",
+             "secretFile": "\(file)"}
+            """
+        do throws(Status) {
+            try configuration.put("t", Array(body.utf8))
+            Issue.record("It was taken.")
+        } catch {
+            #expect(error.code == .invalidArgument && error.message.contains("secretFile"), "\(error)")
+            #expect(error.message.contains("is not there") == isAsked, "\(error)")
+        }
+        #expect(service.definitions.isEmpty)
+    }
+}
