@@ -325,7 +325,8 @@ let package = Package(
             name: "HearthTriggersTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
-                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthHTTPClient", "HearthTriggers", "HearthFuzzing",
+                "HearthTreeStorage", "HearthHost", "HearthEvents", "HearthHTTPClient", "HearthTriggers",
+                "HearthFuzzing",
                 "HearthTestDoubles", "HearthTestSupport",
             ],
             path: "Tests/HearthTriggersTests"),
