@@ -44,8 +44,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
             }
         }
         do throws(Status) {
-            let transfer = try Transfer(
-                loop: loop, pool: try loop.sharedPlainPool(), delegate: self, isRecycled: true)
+            let transfer = try Transfer(loop: loop, pool: try loop.sharedPlainPool(), delegate: self)
             self.transfer = transfer
             try set(request, on: transfer)
             try transfer.start()
@@ -96,7 +95,6 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         timer = nil
         transfer?.forbidReuseUnlessDone()
         transfer?.detach()
-        transfer?.leaveHandle()
         transfer = nil
         transport.loop.remove(self)
     }

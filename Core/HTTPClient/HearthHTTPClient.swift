@@ -14,8 +14,6 @@ package enum TransportLimits {
     package static let headBytesMax = 256 << 10
     /// Idle connections that stay open, in total.
     package static let idleConnectionsMax = 32
-    /// libcurl's handles that wait for the next request.
-    static let spareHandlesMax = 64
     /// Connections are probed, by TCP and for streams by PING, after this time without input…
     package static let keepAliveIdleSeconds = 30
     /// …again after this time…

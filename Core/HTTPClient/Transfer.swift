@@ -22,9 +22,6 @@ package final class Transfer {
     /// libcurl has completed the transfer.
     var isDone = false
 
-    /// The loop has the handle.
-    private var hasLeftHandle = false
-
     private let errorMessage: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var body: UnsafeMutableRawBufferPointer?
@@ -33,18 +30,10 @@ package final class Transfer {
     /// The HTTP/2 error code, as far as libcurl has reported it.
     fileprivate var streamNumber: Int?
 
-    /// Whether the handle may serve another transfer when this one has completed.
-    private let isRecycled: Bool
-
-    /// - Parameter isRecycled: takes a handle of the loop's and returns it after a completed transfer, for short requests:
-    ///   a new one allocates 100 kB.
-    package init(
-        loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate, isRecycled: Bool = false
-    ) throws(Status) {
-        guard let handle = (isRecycled ? loop.takeHandle() : nil) ?? curl_easy_init() else {
-            throw .resourceExhausted("libcurl has no memory")
-        }
-        self.isRecycled = isRecycled
+    package init(loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate) throws(Status) {
+        // A handle serves one transfer: in libcurl 7.88 one that is used again keeps a pointer to the last header of the
+        // response before, which is freed; a response that begins with a folded header line has libcurl write there.
+        guard let handle = curl_easy_init() else { throw .resourceExhausted("libcurl has no memory") }
         TransportCounters.handles.add(1, ordering: .relaxed)
         self.handle = handle
         self.loop = loop
@@ -56,7 +45,7 @@ package final class Transfer {
     }
 
     deinit {
-        if !hasLeftHandle { curl_easy_cleanup(handle) }
+        curl_easy_cleanup(handle)
         curl_slist_free_all(headers)
         body?.deallocate()
         errorMessage.deallocate()
@@ -131,12 +120,6 @@ package final class Transfer {
         loop.remove(self)
         // An easy handle that exists keeps its pool in use.
         curl_set_pointer(handle, CURLOPT_SHARE, nil)
-    }
-
-    /// Leaves the handle of a completed transfer to the loop. After `detach`; nothing else may be called then.
-    func leaveHandle() {
-        guard isRecycled, isDone, !hasLeftHandle else { return }
-        hasLeftHandle = loop.recycle(handle)
     }
 
     /// Closes the connection when this transfer is detached and no other uses it. libcurl 7.88 queues the RST_STREAM of

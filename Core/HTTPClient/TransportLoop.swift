@@ -27,8 +27,6 @@ package final class TransportLoop: @unchecked Sendable {
     /// `pthread_t` of the loop's thread; 0 before it runs.
     private let threadNumber = Atomic<UInt>(0)
     private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// Handles of transfers that have completed, for others.
-    private var spareHandles: [UnsafeMutableRawPointer] = []
     private var marked: [Transfer] = []
     private var activities: [ObjectIdentifier: any LoopActivity] = [:]
     private var watches: [DescriptorWatch] = []
@@ -48,10 +46,7 @@ package final class TransportLoop: @unchecked Sendable {
         curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, idleConnectionsMax)
     }
 
-    deinit {
-        for handle in spareHandles { curl_easy_cleanup(handle) }
-        curl_multi_cleanup(multi)
-    }
+    deinit { curl_multi_cleanup(multi) }
 
     package func start() throws(Status) {
         let context = Unmanaged.passRetained(self)
@@ -210,22 +205,6 @@ package final class TransportLoop: @unchecked Sendable {
         guard transfers.removeValue(forKey: transfer.handle) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle)
         counters.transfers.subtract(1, ordering: .relaxed)
-    }
-
-    /// A handle as a new one is, but with its buffers.
-    func takeHandle() -> UnsafeMutableRawPointer? {
-        checkThread()
-        return spareHandles.popLast()
-    }
-
-    /// Keeps a handle that no transfer uses, unless there are enough.
-    func recycle(_ handle: UnsafeMutableRawPointer) -> Bool {
-        checkThread()
-        if spareHandles.count >= TransportLimits.spareHandlesMax { return false }
-        // What it points to is the former transfer's.
-        curl_easy_reset(handle)
-        spareHandles.append(handle)
-        return true
     }
 
     package func makePool() throws(Status) -> ConnectionPool {

@@ -91,12 +91,6 @@ package struct DeadLetters: Sendable {
         return entries
     }
 
-    /// Nil when it is not there.
-    package func letter(_ entry: Entry, in snapshot: any Snapshot) throws(Status) -> DeadLetter? {
-        guard let bytes = try snapshot.get(.meta, key(entry)) else { return nil }
-        return try DeadLetter(bytes)
-    }
-
     /// Nil when it is not there, or damaged.
     func readable(_ entry: Entry, in snapshot: any Snapshot) throws(Status) -> DeadLetter? {
         guard let bytes = try snapshot.get(.meta, key(entry)) else { return nil }

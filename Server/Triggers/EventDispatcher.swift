@@ -71,6 +71,8 @@ package final class EventDispatcher: @unchecked Sendable {
 
     /// Routes look for events that are too old so often.
     private static let expiryNanoseconds: UInt64 = 5_000_000_000
+    /// For events that were asked for again; a day, as long as events are sent again by default.
+    private static let replayNanoseconds: UInt64 = 86_400_000_000_000
     /// After the store failed.
     private static let storePauseNanoseconds: UInt64 = 1_000_000_000
     /// Between looks at a database that is not open yet, if nobody reports it: from one that doubles.
@@ -136,7 +138,8 @@ package final class EventDispatcher: @unchecked Sendable {
     /// There are events in the queue of a route, of a trigger that was `set` and is not paused. The route is made when there is
     /// none, and ends when all its events are settled.
     /// - Parameters:
-    ///   - isEarlier: whether they may lie before events that were read already.
+    ///   - isEarlier: whether they may lie before events that were read already. They were asked for again, so that for a day
+    ///     no event of the trigger is too old.
     ///   - source: makes the route's source; nil when the database is closed.
     package func notify(
         _ id: RouteID, isEarlier: Bool = false, _ source: @escaping @Sendable () -> (any EventSource)?
@@ -219,6 +222,9 @@ package final class EventDispatcher: @unchecked Sendable {
         case .set(let name, let trigger): apply(trigger, to: name)
         case .remove(let name): remove(endpointOf: name)
         case .events(let id, let isEarlier, let source):
+            if isEarlier {
+                endpoints[id.trigger]?.sparedUntil = clock.monotonicNanoseconds() + Self.replayNanoseconds
+            }
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
             route.pausedUntil = 0
@@ -416,8 +422,8 @@ package final class EventDispatcher: @unchecked Sendable {
         _ route: EventRoute, _ event: Delivery.Event, _ answer: Delivery.Answer, _ bodyBytes: Int = 0
     ) {
         route.endpoint.delivery.changeBodyBytes(by: -bodyBytes)
-        let settled = route.delivery.ended(
-            event, answer, clock.monotonicNanoseconds(), expired: route.source.expiredVersion())
+        let now = clock.monotonicNanoseconds()
+        let settled = route.delivery.ended(event, answer, now, expired: expiredVersion(route, now))
         if route.isEnded { return }
         observer.answered(route.id, event, answer)
         if let settled { note(settled, route) }
@@ -431,7 +437,12 @@ package final class EventDispatcher: @unchecked Sendable {
     private func expire(_ route: EventRoute, _ now: UInt64) {
         if now < route.expiryAt { return }
         route.expiryAt = now + Self.expiryNanoseconds
-        for settled in route.delivery.expire(before: route.source.expiredVersion()) { note(settled, route) }
+        for settled in route.delivery.expire(before: expiredVersion(route, now)) { note(settled, route) }
+    }
+
+    /// Events of commits before this version are too old.
+    private func expiredVersion(_ route: EventRoute, _ now: UInt64) -> Int64 {
+        now < route.endpoint.sparedUntil ? 0 : route.source.expiredVersion()
     }
 
     /// One batch at a time, and not too many a second: what comes meanwhile makes the next one. An event that was delivered

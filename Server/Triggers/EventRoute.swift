@@ -31,6 +31,7 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     var heapIndex = -1
 
     static let settlePauseNanoseconds: UInt64 = 20_000_000
+    /// So many are stored at once without a pause; beyond, nothing is sent until some are stored.
     private static let settledMax = 1000
 
     init(_ id: EventDispatcher.RouteID, _ source: any EventSource, _ endpoint: EventEndpoint) {
@@ -80,8 +81,8 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         return !delivery.isWaiting && delivery.wantsEvents != nil
     }
 
-    /// Whether it has, or may have, something to send.
-    var wantsToSend: Bool { termsAfterwards == nil && delivery.hasMore }
+    /// Whether it has, or may have, something to send, and what was settled doesn't wait for the store.
+    var wantsToSend: Bool { termsAfterwards == nil && settled.count < Self.settledMax && delivery.hasMore }
 
     /// Whether all events are settled, and removed from the queue; or those of a trigger that is paused, which wait there.
     var isIdle: Bool {
@@ -107,6 +108,8 @@ final class EventEndpoint: HeapTimer {
     /// By database.
     private(set) var routes: [String: EventRoute] = [:]
     private var waiting = Queue<EventRoute>()
+    /// Events were asked for again: until then none is too old.
+    var sparedUntil: UInt64 = 0
     var isDue = false
     var deadline: UInt64 = 0
     var heapIndex = -1

@@ -11,6 +11,10 @@ struct FeedReplay {
         /// The key within it behind which the next step begins.
         var key: [UInt8] = []
         var isEnd = false
+        /// What is known of documents that change often.
+        fileprivate var states = DocumentStates()
+
+        init(version: Int64) { self.version = version }
     }
 
     let database: Database
@@ -34,7 +38,6 @@ struct FeedReplay {
         if position.isEnd { return nil }
         let snapshot = try database.store.snapshot()
         defer { snapshot.close() }
-        var states = DocumentStates()
         var events: [Delivery.Event] = []
         var count = 0
         let cursor = try Feed.changes(from: position.version, behind: position.key, in: snapshot)
@@ -46,12 +49,13 @@ struct FeedReplay {
             }
             count += 1
             let (version, key) = Feed.change(cursor.key)
-            position = Position(version: version, key: key)
+            position.version = version
+            position.key = key
             let event = Delivery.Event(version: version, key: key)
             guard let path = DocumentKey.decode(key), definition.pattern.matches(EventPath(path.string)) else {
                 continue
             }
-            let (before, after) = try states.states(of: event, in: snapshot)
+            let (before, after) = try position.states.states(of: event, in: snapshot)
             guard before?.updateVersion != after?.updateVersion else { continue }
             let kind: ChangeKind = before == nil ? .created : after == nil ? .deleted : .updated
             if definition.type.wants(kind) { events.append(event) }

@@ -71,6 +71,8 @@ final class TreeTriggers: Sendable {
             TreeEvents.Triggers([]), namespace: name, before: view, clock: clock, former: former,
             serial: { known[$0]?.serial ?? 0 }
         ) { [weak self] _, trigger in self?.notify(trigger, name) }
+        // Before others can edit the tree, so that each of their transactions is followed by `ended`; nothing is recorded yet.
+        tree.setRecorder(events)
         let definitions = state.withLock { state in
             state.forgetClosed()
             // Routes live on while a namespace is closed.
@@ -81,7 +83,6 @@ final class TreeTriggers: Sendable {
             events.change(TreeEvents.Triggers(definitions))
             return state.definitions
         }
-        tree.setRecorder(events)
         for trigger in events.ledger.ids {
             if definitions[trigger.name]?.id != trigger {
                 forget(trigger, tree, events)
@@ -130,7 +131,7 @@ final class TreeTriggers: Sendable {
                 step.value.withLock { $0 = result }
             },
             completion: { [weak self, weak tree] result in
-                // Otherwise the next start goes on.
+                // Otherwise the rest is deleted when it is opened again.
                 guard case .success = result, let self, let tree else { return }
                 let (count, isDone) = step.value.withLock { $0 }
                 if !isDone { return forget(id, tree, events, deleted + count) }
@@ -158,7 +159,7 @@ final class TreeTriggers: Sendable {
         state.withLock { state in state.trees.values.compactMap { $0.events.ledger.oldest(id) }.min() }
     }
 
-    /// Whether a namespace is open, or was and has nothing.
+    /// Whether a namespace is open, or was since the start and is not forgotten.
     func isKnown(_ namespace: String) -> Bool { state.withLock { $0.trees[namespace] != nil } }
 
     /// A namespace that is open.

@@ -56,7 +56,7 @@ package final class TriggerConfiguration: Sendable {
 
     // MARK: The file
 
-    /// Reads the file when it has changed. After an error in it the triggers before it stay in force. To be called about once
+    /// Reads the file when it has changed. After an error in it, or while it is missing, the triggers before it stay in force. To be called about once
     /// a second.
     package func poll() {
         if !polls { return }
@@ -65,6 +65,8 @@ package final class TriggerConfiguration: Sendable {
             if state.stamp == stamp { return }
             state.stamp = stamp
             do throws(Status) {
+                // It may be replaced at this moment: the triggers' events would be lost.
+                if stamp == nil, !state.file.isEmpty { throw .failedPrecondition("The file is missing.") }
                 try take(try source.definitions(), &state)
             } catch {
                 log.error(
@@ -78,7 +80,9 @@ package final class TriggerConfiguration: Sendable {
         let new = Self.byName(definitions)
         let former = state.file
         if new == former { return }
-        if new.merging(state.api, uniquingKeysWith: { first, _ in first }).count > TriggerService.countMax {
+        let registered = service.definitions.count { $0.source == .emulator }
+        if new.merging(state.api, uniquingKeysWith: { first, _ in first }).count + registered > TriggerService.countMax
+        {
             throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
         }
         state.file = new
@@ -224,7 +228,8 @@ package struct TriggerFile: Sendable, Equatable {
             // An administrator over the network could have any file's content sent to an address of their own.
             if source == .api, !Self.isSecretOfNetwork(file) {
                 throw .invalidArgument(
-                    "Expected the name of a file below the folder of the configuration that ends with \".secret\".")
+                    "Expected the name of a file below the folder of the configuration that ends with \".trigger-secret\"."
+                )
             }
             guard let bytes = try TextFile.read(file.hasPrefix("/") ? file : folder + file) else {
                 throw .failedPrecondition("The file \(file) is not there.")
@@ -238,7 +243,7 @@ extension TriggerFile {
     /// Whether a definition that came over the network may name a file.
     private static func isSecretOfNetwork(_ file: String) -> Bool {
         !file.hasPrefix("/") && !file.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
-            && file.hasSuffix(".secret")
+            && file.hasSuffix(".trigger-secret")
     }
 }
 

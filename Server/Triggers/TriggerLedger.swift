@@ -207,24 +207,25 @@ package final class TriggerLedger: Sendable {
 
     /// Makes dead letters events again, a part at a time. One that is damaged stays what it is.
     /// - Parameter entry: the one behind which it begins.
-    /// - Returns: how many, and the last one that was looked at; nil at the end.
+    /// - Returns: how many, of how many that were looked at, and the last one of these; nil at the end.
     func replay(
         _ id: TriggerID, after entry: DeadLetters.Entry?, in transaction: any StoreTransaction, limit: Int,
         bytesMax: Int
-    ) throws(Status) -> (count: Int, last: DeadLetters.Entry?) {
-        guard let letters = present(id)?.letters else { return (0, nil) }
-        var (count, sizeBytes): (Int, Int) = (0, 0)
+    ) throws(Status) -> (count: Int, seen: Int, last: DeadLetters.Entry?) {
+        guard let letters = present(id)?.letters else { return (0, 0, nil) }
+        var (count, seen, sizeBytes) = (0, 0, 0)
         var last: DeadLetters.Entry?
         for entry in try letters.entries(after: entry, countMax: limit, in: transaction) {
             if sizeBytes >= bytesMax { break }
             last = entry
+            seen += 1
             guard let letter = try letters.readable(entry, in: transaction) else { continue }
             sizeBytes += letter.record.count
             guard let record = try restored(letter, entry.event, id, in: transaction) else { continue }
             try putAgain(entry.event, record, insteadOf: entry, for: id, in: transaction)
             count += 1
         }
-        return (count, last)
+        return (count, seen, last)
     }
 
     /// What the queue gets of a dead letter; nil when that is damaged.
@@ -267,10 +268,12 @@ package final class TriggerLedger: Sendable {
         if !id.name.isEmpty, try transaction.get(.meta, nameKey).map(Self.number) == queue.number {
             try transaction.delete(.meta, nameKey)
         }
-        let events = try queue.events.events(after: nil, countMax: limit, in: transaction)
+        // What lies before was deleted by earlier steps, and is not looked at again.
+        let begin = Delivery.Event(version: queue.oldest ?? 0, key: [])
+        let events = try queue.events.events(after: begin, countMax: limit, in: transaction)
         for event in events { _ = try records.release(event, from: queue.events, in: transaction) }
         queue.pending -= events.count
-        queue.oldest = try queue.events.first(in: transaction)
+        queue.oldest = try queue.events.first(from: events.last?.version ?? begin.version, in: transaction)
         let letters = try queue.letters.deleteAll(in: transaction, limit: limit)
         queue.deadLetters -= letters
         let isDone = events.count < limit && letters < limit
@@ -350,6 +353,8 @@ struct EventSettlement: Sendable {
 
     /// Of the dead letters that one transaction stores, about.
     private static let bytesMax = 4 << 20
+    /// Events of one transaction.
+    private static let countMax = 10_000
 
     /// The first ones of some events, at least one.
     /// - Parameters:
@@ -361,7 +366,7 @@ struct EventSettlement: Sendable {
     ) throws(Status) {
         var sizeBytes = 0
         for one in settled {
-            if sizeBytes >= Self.bytesMax { return }
+            if sizeBytes >= Self.bytesMax || events.count >= Self.countMax { return }
             events.append(one.event)
             guard case .dead(let attempts, let failure) = one.result, definition.keepsDeadLetters,
                 let record = try record(one.event)

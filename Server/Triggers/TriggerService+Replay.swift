@@ -36,7 +36,10 @@ extension TriggerService {
         if definition.type.product == .database {
             for name in trees.names(withDeadLettersOf: id) {
                 try directory.openNamespace(name)
-                if let open = trees.open(name) { try body(open) }
+                guard let open = trees.open(name) else {
+                    throw .unavailable("The namespace \(name) was closed meanwhile; try again.")
+                }
+                try body(open)
             }
             return
         }
@@ -44,6 +47,11 @@ extension TriggerService {
             state.databases.filter { $0.value.events.ledger.deadLetterCount(id) > 0 }.map(\.key)
         }
         for name in names.sorted(by: { UTF8Order.compare($0.string, $1.string) < 0 }) {
+            // One that was deleted is not made anew.
+            guard try directory.exists(name) else {
+                isGone(name)
+                continue
+            }
             if let open = try opened(name, directory) { try body(open) }
         }
     }
@@ -167,18 +175,25 @@ extension TriggerService {
         let definition = try existing(name)
         var count = 0
         try withDeadLetters(of: definition) { open throws(Status) in
+            // Before the first one, so that none is too old; at the end, and after an error, for what was moved.
+            open.notify(definition.id, self)
+            defer { open.notify(definition.id, self) }
+            // What dies again meanwhile lies behind these.
+            var left = open.ledger.deadLetterCount(definition.id)
             var last: DeadLetters.Entry?
             repeat {
+                try checkRunning()
+                let limit = min(left, Self.stepEvents)
                 let moved = try open.perform { [self, last] transaction throws(Status) in
                     // One that is removed meanwhile gets no events any more.
-                    if !exists(definition.id) { return (count: 0, last: DeadLetters.Entry?.none) }
+                    if !exists(definition.id) { return (count: 0, seen: 0, last: DeadLetters.Entry?.none) }
                     return try open.ledger.replay(
-                        definition.id, after: last, in: transaction, limit: Self.stepEvents, bytesMax: Self.stepBytes)
+                        definition.id, after: last, in: transaction, limit: limit, bytesMax: Self.stepBytes)
                 }
                 count += moved.count
+                left -= moved.seen
                 last = moved.last
-            } while last != nil
-            open.notify(definition.id, self)
+            } while last != nil && left > 0
         }
         return count
     }
@@ -200,6 +215,8 @@ extension TriggerService {
             guard let open = try opened(databaseName, directory) else { continue }
             let replay = FeedReplay(database: open.database, definition: definition)
             try replay.check(time)
+            open.notify(definition.id, self)
+            defer { open.notify(definition.id, self) }
             var position = FeedReplay.Position(version: time.microseconds)
             let dead = try deadLetters(of: definition.id, open)
             let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
@@ -214,7 +231,6 @@ extension TriggerService {
                     return next.count
                 }
             }
-            if open.ledger.pending(definition.id) > 0 { open.notify(definition.id, self) }
         }
         return count
     }

@@ -185,8 +185,9 @@ package final class TriggerService: Sendable {
             state.refresh(name)
         }
         for trigger in events.ledger.ids {
-            // One that is for other databases now keeps what it has of this one.
-            if !exists(trigger) {
+            // One that is for other databases now keeps what it has of this one; one of the other product is another trigger.
+            let definition = self.definition(trigger.name)
+            if definition?.id != trigger || definition?.type.product != .firestore {
                 forget(trigger, database, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)

@@ -119,6 +119,22 @@ struct DeadLetterTests {
         bench.stop()
     }
 
+    @Test func whatDiesAgainIsNotSentAgainByTheSameReplay() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let bench = try Bench(
+            [try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
+        // More than one step of a replay has.
+        let count = 1200
+        for number in 0..<count { _ = try commit(number, bench) }
+        #expect(await eventually { bench.service.deadLetterCount("t") == count })
+        #expect(try bench.service.replayDeadLetters("t") == count)
+        #expect(await eventually { bench.service.deadLetterCount("t") == count })
+        bench.stop()
+    }
+
     @Test func deadLettersAreDeleted() async throws {
         let refusing = ScriptedEndpoint { connection, _ in
             connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")

@@ -156,6 +156,30 @@ struct EventDispatcherTests {
         #expect(left.isEmpty && observer.settled.withLock { $0.count } == 3)
     }
 
+    @Test func forADayNoEventIsTooOldThatWasAskedForAgain() {
+        let count: Int64 = 50
+        source.state.withLock { state in
+            state.queue = (1...count).map { Delivery.Event(version: $0, key: Array("d\($0)".utf8)) }
+            state.expired = 1000
+        }
+        dispatcher.notify(id, isEarlier: true) { [source] in source }
+        for _ in 0...count {
+            run()
+            sender.answerAll(.acknowledged)
+            clock.advance(seconds: 1)
+        }
+        run()
+        #expect(left.isEmpty)
+        let results = observer.settled.withLock { $0.map(\.result) }
+        #expect(results == Array(repeating: .delivered, count: Int(count)))
+        clock.advance(seconds: 86_400)
+        add((60, "x"))
+        sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "down")))
+        run()
+        let last = observer.settled.withLock { $0.last }
+        #expect(last?.event.version == 60 && last?.result != .delivered)
+    }
+
     @Test func aRouteEndsWithItsEvents() {
         weak var gone: Source?
         do {

@@ -166,6 +166,16 @@ struct EventSenderTests {
     }
 
     /// A connection that the endpoint closes after its answer is no fault, however it closes.
+    /// What libcurl knows of one response must not be written to by the next.
+    @Test func responsesThatBeginWithAFoldedLineAreHarmless() {
+        let endpoint = ScriptedEndpoint { connection, _ in
+            let folded = String(repeating: " folded: line\r\n", count: 20)
+            connection.write("HTTP/1.1 200 OK\r\n\(folded)first: 1\r\nlast: 2\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        for _ in 0..<50 { _ = send(to: endpoint.url) }
+    }
+
     @Test func connectionsAreUsedAgain() {
         let endpoint = ScriptedEndpoint { connection, number in
             connection.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")

@@ -154,6 +154,23 @@ struct TriggerIdentityTests {
         #expect(service.pending("t") == 1)
     }
 
+    @Test func aDefinitionForTheOtherProductIsAnotherTriggerAlsoAfterARestart() async throws {
+        let store = MemoryStore()
+        do {
+            let service = try service([try definition()])
+            let database = try open(store, service)
+            for number in 0..<3 { try commit("c/d\(number)", 1, database) }
+            #expect(service.pending("t") == 3)
+            service.stop()
+            database.setRecorder(nil)
+        }
+        let service = try service([try treeDefinition("t", "n/{id}")])
+        let database = try open(store, service)
+        defer { withExtendedLifetime(database) { service.stop() } }
+        #expect(await eventually { try! recordCount(store) == 0 })
+        #expect(service.pending("t") == 0)
+    }
+
     @Test func aDefinitionThatWasReplacedIsNotRemoved() throws {
         let service = try service([try definition()])
         defer { service.stop() }

@@ -86,8 +86,9 @@ struct TriggerRegistrationTests {
 
     /// None of the files is there, which only those are asked for that may be named.
     @Test(arguments: [
-        ("a.secret", true), ("b/a.secret", true), ("service-account.json", false), ("/etc/a.secret", false),
-        ("b/../../a.secret", false), ("secret", false),
+        ("a.trigger-secret", true), ("b/a.trigger-secret", true), ("service-account.json", false),
+        ("/etc/a.trigger-secret", false),
+        ("b/../../a.trigger-secret", false), ("secret", false),
     ])
     func administratorsNameNoOtherFilesThanSecrets(file: String, isAsked: Bool) throws {
         let service = try TriggerService(TriggerService.Configuration())

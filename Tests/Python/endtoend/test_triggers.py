@@ -976,6 +976,18 @@ class TestFile:
             served.settled("two")
             assert [len(endpoint.all(f"/{name}")) for name in ("one", "two")] == [2, 3]
 
+    def test_a_file_that_is_missing_keeps_its_triggers(self, tmp_path: Path) -> None:
+        down = definition(f"http://127.0.0.1:{free_port()}/")
+        with Served(tmp_path, {"t": down}) as served:
+            served.put("a/b", n=1)
+            (served.folder / "hearth.json").rename(served.folder / "away.json")
+            until(lambda: logged(served, "The file is missing.") == 1)
+            assert served.trigger("t")["pending"] == 1
+            (served.folder / "away.json").rename(served.folder / "hearth.json")
+            served.write({"t": down, "two": down})
+            until(lambda: served.ask("GET", "/hearth/v1/triggers/two")[0] == 200)
+            assert served.trigger("t")["pending"] == 1
+
     def test_a_trigger_that_goes_takes_its_events_with_it(self, tmp_path: Path) -> None:
         down = definition(f"http://127.0.0.1:{free_port()}/")
         with Endpoint() as endpoint, Served(tmp_path, {"gone": down}) as served:
