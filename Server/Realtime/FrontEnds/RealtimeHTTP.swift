@@ -95,6 +95,11 @@ package struct RealtimeHTTP: HTTPExtension {
             }
         case (.data(let path), "PUT"), (.data(let path), "PATCH"), (.data(let path), "POST"),
             (.data(let path), "DELETE"):
+            // Its sender relies on it.
+            if !call.head.values(OnceHeader.name).isEmpty {
+                throw .invalidArgument(
+                    "'\(OnceHeader.name)' is for commits of Cloud Firestore; here a transaction can note what it has done.")
+            }
             let condition = try RealtimeWriting.condition(of: call)
             if condition != nil, path.last == .priority {
                 throw .invalidArgument("if-match is not supported for priorities")

@@ -573,6 +573,9 @@ class TestTags:
     def test_if_match(self, tree: Tree) -> None:
         tree.put("a", {"n": 1})
         tag = self.tag(tree, "a")
+        for method in ("PUT", "PATCH", "POST", "DELETE"):
+            once = tree.send(method, "a", {"n": 2}, {"x-hearth-once": "e"})
+            assert once.status == 400 and "x-hearth-once" in str(once.json)
         stale = tree.send("PUT", "a", {"n": 2}, {"if-match": "other"})
         assert (stale.status, stale.json, stale.headers["etag"]) == (412, {"n": 1}, tag)
         done = tree.send("PUT", "a", {"n": 2}, {"if-match": tag})

@@ -173,9 +173,12 @@ def test_requests_for_administrators(running: Running, tmp_path: Path) -> None:
 
 
 def test_the_terms_of_a_trigger(running: Running) -> None:
-    body = json.loads(blocks("json")[1])
-    assert running.served.good("PUT", "/hearth/v1/triggers/orders", body)["retry"] == body["retry"]
+    _, members, terms = (json.loads(block) for block in blocks("json"))
+    assert running.served.good("PUT", "/hearth/v1/triggers/orders", terms)["retry"] == terms["retry"]
     running.served.good("DELETE", "/hearth/v1/triggers/orders")
+    (body,) = members["triggers"].values()
+    assert running.served.good("PUT", "/hearth/v1/triggers/members", body)["ref"] == body["ref"]
+    running.served.good("DELETE", "/hearth/v1/triggers/members")
 
 
 def test_the_function_is_served(running: Running) -> None:
