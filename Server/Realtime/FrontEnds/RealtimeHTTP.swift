@@ -98,7 +98,8 @@ package struct RealtimeHTTP: HTTPExtension {
             // Its sender relies on it.
             if !call.head.values(OnceHeader.name).isEmpty {
                 throw .invalidArgument(
-                    "'\(OnceHeader.name)' is for commits of Cloud Firestore; here a transaction can note what it has done.")
+                    "'\(OnceHeader.name)' is for commits of Cloud Firestore; here a transaction can note what it has done."
+                )
             }
             let condition = try RealtimeWriting.condition(of: call)
             if condition != nil, path.last == .priority {
