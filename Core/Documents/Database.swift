@@ -28,7 +28,7 @@ package final class Database: Sendable {
     /// Seconds for which readers of the change feed may lag behind.
     let changesSeconds = Atomic(Limits.retentionSeconds)
     let streamSweep: StreamSweep
-    let elapsed: ElapsedTime
+    package let elapsed: ElapsedTime
     /// A step of `deleteOldLedgerDocuments` is under way.
     let isLedgerInWork = Atomic(false)
     let areOnceAnswersInWork = Atomic(false)

@@ -7,7 +7,7 @@ import HearthWire
 package struct EventRequest: Sendable, Equatable {
     package struct Header: Sendable, Equatable {
         package let name: String
-        /// UTF-8 as it is: SDKs read it anew. Control bytes are percent-encoded.
+        /// UTF-8 as it is: SDKs read it anew. Control bytes are percent-encoded, and spaces at the ends, which would not arrive.
         package let value: String
 
         package init(name: String, value: String) {
@@ -95,14 +95,17 @@ package struct EventRequest: Sendable, Equatable {
     }
 
     private static func escaped(_ value: String) -> String {
+        let space = UInt8(ascii: " ")
         // Over the memory of the string: several times faster than over its view.
         let hasControl =
             value.utf8.withContiguousStorageIfAvailable { $0.contains(where: isControl) }
             ?? value.utf8.contains(where: isControl)
-        if !hasControl { return value }
+        if !hasControl, value.utf8.first != space, value.utf8.last != space { return value }
+        let inner = (value.utf8.firstIndex { $0 != space } ?? value.endIndex)
+        let end = value.utf8.lastIndex { $0 != space } ?? value.startIndex
         var bytes: [UInt8] = []
-        for byte in value.utf8 {
-            if isControl(byte) {
+        for (index, byte) in zip(value.utf8.indices, value.utf8) {
+            if isControl(byte) || byte == space && (index < inner || index > end) {
                 let digits = String(byte, radix: 16, uppercase: true)
                 bytes += Array("%\(byte < 16 ? "0" : "")\(digits)".utf8)
             } else {

@@ -69,7 +69,10 @@ package struct Triggers: Sendable {
     }
 
     /// To be called about once a minute.
-    func expire() { service.expireDeadLetters() }
+    func expire() {
+        service.expireDeadLetters()
+        service.forgetRemoved()
+    }
 
     func routes(
         _ service: FirestoreService, _ observer: RequestObserver, isEmulator: Bool

@@ -29,9 +29,10 @@ package final class DeliveryEndpoint {
         sending < concurrency && !isShort && (!isDown || !isProbing && now >= probeAt)
     }
 
-    /// Whether it has its share of what is for all: it may go on when others have ended something.
+    /// Whether it has its share of what is for all: it may go on when others have ended something. One request each may have
+    /// always: what others have may take as long as their time allows.
     package var isShort: Bool {
-        used.requests >= budget.free.requests || used.bodyBytes >= budget.free.bodyBytes
+        used.requests > 0 && (used.requests >= budget.free.requests || used.bodyBytes >= budget.free.bodyBytes)
     }
 
     /// When a probe may be made, if nothing else happens before; nil: it's not waited for.
@@ -94,9 +95,9 @@ package final class DeliveryEndpoint {
 /// part of n + 1, and something is left for another one, however long requests take and endpoints are down.
 package final class DeliveryBudget {
     package struct Amounts: Sendable {
-        /// Requests under way.
+        /// Requests under way, and one more for each endpoint.
         package var requests = 0
-        /// The bodies of these, and one body more at most.
+        /// The bodies of these, and one body more for each endpoint.
         package var bodyBytes = 0
         /// Of documents (or locations) whose events are known. A delivery without any gets one all the same: it could
         /// not go on.
@@ -108,7 +109,7 @@ package final class DeliveryBudget {
             self.lanes = lanes
         }
 
-        /// More requests than a server may have triggers, so that each gets one; lanes of about 1 KB.
+        /// More requests than a server may have triggers; lanes of about 1 KB.
         package static let all = Amounts(requests: 1024, bodyBytes: 128 << 20, lanes: 1 << 16)
     }
 

@@ -35,6 +35,8 @@ package final class DocumentEventSource: EventSource {
     private let current = Mutex<Open?>(nil)
     /// The newest commit that is known, and its monotonic time.
     private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
+    /// Since the database was opened first; nil before.
+    private let elapsed = Mutex<ElapsedTime?>(nil)
 
     /// - Parameters:
     ///   - open: the database if it is open; otherwise has it opened.
@@ -77,6 +79,7 @@ package final class DocumentEventSource: EventSource {
         case .open(let open):
             newest.withLock { $0 = open.database.newestCommit }
             current.withLock { $0 = open }
+            elapsed.withLock { $0 = $0 ?? open.database.elapsed }
             return .open
         }
     }
@@ -139,7 +142,7 @@ package final class DocumentEventSource: EventSource {
     }
 
     package func expiredVersion() -> Int64 {
-        horizon.withLock { $0 }.version(newest: newest.withLock { $0 })
+        horizon.withLock { $0 }.version(newest: newest.withLock { $0 }, elapsed: elapsed.withLock { $0 })
     }
 
     package func settle(

@@ -125,6 +125,9 @@ package final class EmulatorTriggers: Sendable {
     private let state = Mutex(State())
 
     private static let keyBytesMax = 500
+    /// Of one registration of the Realtime Database, as it is listed.
+    private static let membersBytesMax = 64 << 10
+    private static let tooMany = Status.resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
 
     package init(_ service: TriggerService, address: String?, log: Log) {
         self.service = service
@@ -225,9 +228,11 @@ package final class EmulatorTriggers: Sendable {
 
     func setLocation(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
         let (location, definition, ofNamespace) = try location(namespace, value)
-        state.withLock { state in
+        try state.withLock { state throws(Status) in
             var all = state.locations[ofNamespace] ?? []
             all.removeAll { $0.isReplaced(by: location) }
+            let others = state.locations.reduce(0) { $0 + ($1.key == ofNamespace ? 0 : $1.value.count) }
+            if others + all.count >= TriggerService.countMax { throw Self.tooMany }
             state.locations[ofNamespace] = all + [location]
         }
         try set(definition, location)
@@ -236,7 +241,12 @@ package final class EmulatorTriggers: Sendable {
     func setLocations(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
         var all: [Location] = []
         var definitions: [(TriggerDefinition?, Location)] = []
-        for element in try value.elements() {
+        let elements = try value.elements()
+        let others = state.withLock { state in
+            state.locations.reduce(0) { $0 + ($1.key == namespace ?? "" ? 0 : $1.value.count) }
+        }
+        if others + elements.count > TriggerService.countMax { throw Self.tooMany }
+        for element in elements {
             let (location, definition, _) = try location(namespace, element)
             all.removeAll { $0.isReplaced(by: location) }
             all.append(location)
@@ -290,6 +300,9 @@ package final class EmulatorTriggers: Sendable {
         }
         var members: [UInt8] = []
         value.appendJSON(to: &members)
+        if members.count > Self.membersBytesMax {
+            throw value.failure("A registration has at most \(Self.membersBytesMax) bytes.")
+        }
         let name = Self.name(project, key)
         let definition = url(project, key).map { url in
             TriggerDefinition(

@@ -10,6 +10,9 @@ import Synchronization
 protocol OpenEvents: Sendable {
     var ledger: TriggerLedger { get }
 
+    /// The time by which things become old, in microseconds since 1970.
+    var elapsedMicroseconds: Int64 { get }
+
     /// Has a trigger's events sent.
     func notify(_ id: TriggerID, _ service: TriggerService)
 
@@ -77,6 +80,7 @@ struct OpenDocumentEvents: OpenEvents {
     let events: DatabaseEvents
 
     var ledger: TriggerLedger { events.ledger }
+    var elapsedMicroseconds: Int64 { database.elapsed.microseconds }
 
     func notify(_ id: TriggerID, _ service: TriggerService) { service.notify(id, database.name, isEarlier: true) }
 
@@ -119,6 +123,7 @@ struct OpenTreeEvents: OpenEvents {
     let events: TreeEvents
 
     var ledger: TriggerLedger { events.ledger }
+    var elapsedMicroseconds: Int64 { events.elapsed.microseconds }
 
     func notify(_ id: TriggerID, _ service: TriggerService) {
         service.trees.notify(id, events.namespace, isEarlier: true)

@@ -39,6 +39,8 @@ package final class TreeEventSource: EventSource {
     private let current = Mutex<Open?>(nil)
     /// The newest commit that is known, and its monotonic time.
     private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
+    /// Since the database was opened first; nil before.
+    private let elapsed = Mutex<ElapsedTime?>(nil)
 
     /// - Parameters:
     ///   - open: the namespace if it is open; otherwise has it opened.
@@ -73,6 +75,7 @@ package final class TreeEventSource: EventSource {
         case .open(let open):
             newest.withLock { $0 = open.events.newestCommit }
             current.withLock { $0 = open }
+            elapsed.withLock { $0 = $0 ?? open.events.elapsed }
             return .open
         }
     }
@@ -123,7 +126,9 @@ package final class TreeEventSource: EventSource {
             event, record, by: author, in: namespace, for: definition, location: location)
     }
 
-    package func expiredVersion() -> Int64 { horizon.withLock { $0 }.version(newest: newest.withLock { $0 }) }
+    package func expiredVersion() -> Int64 {
+        horizon.withLock { $0 }.version(newest: newest.withLock { $0 }, elapsed: elapsed.withLock { $0 })
+    }
 
     package func settle(
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void

@@ -1,4 +1,5 @@
 import HearthConcurrency
+import HearthDocuments
 import HearthEngine
 import HearthEvents
 import HearthModel
@@ -48,6 +49,7 @@ package final class TreeEvents: TreeRecorder {
     private let clock: any Clock
     private let triggers: Mutex<Triggers>
     private let commits: Mutex<Commits>
+    let elapsed: ElapsedTime
     private let notify: @Sendable (_ events: TreeEvents, _ trigger: TriggerID) -> Void
 
     /// - Parameters:
@@ -65,6 +67,7 @@ package final class TreeEvents: TreeRecorder {
         self.clock = clock
         self.triggers = Mutex(triggers)
         ledger = try TriggerLedger(TreeEventRecords.self, in: view.records, former: former, serial: serial)
+        elapsed = ElapsedTime(clock: clock, newestVersion: view.version)
         commits = Mutex(Commits(newest: (view.version, clock.monotonicNanoseconds())))
         self.notify = notify
     }

@@ -122,6 +122,17 @@ final class TreeTriggers: Sendable {
         return opening
     }
 
+    /// Deletes what removed triggers have left because it could not be deleted.
+    func forgetRemoved() {
+        let left = state.withLock { state in
+            state.trees.values.flatMap { open in
+                let removed = open.events.ledger.ids.filter { state.definitions[$0.name]?.id != $0 }
+                return open.tree.map { tree in removed.map { ($0, tree, open.events) } } ?? []
+            }
+        }
+        for (id, tree, events) in left { forget(id, tree, events) }
+    }
+
     /// Deletes the events of a trigger that is gone, a part at a time.
     private func forget(_ id: TriggerID, _ tree: TreeDatabase, _ events: TreeEvents, _ deleted: Int = 0) {
         let step = SharedValue(Mutex((events: 0, isDone: false)))

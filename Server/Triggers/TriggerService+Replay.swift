@@ -155,13 +155,13 @@ extension TriggerService {
 
     /// Deletes dead letters that were kept long enough. Those of databases that are closed are deleted when they are open.
     package func expireDeadLetters() {
-        let before = clock.now().microseconds - DeadLetters.keptMicroseconds
         let documents = state.withLock { state in
             state.databases.values.compactMap { open in
                 open.database.map { OpenDocumentEvents(database: $0, events: open.events) }
             }
         }
         for open in documents as [any OpenEvents] + trees.open {
+            let before = open.elapsedMicroseconds - DeadLetters.keptMicroseconds
             for id in open.ledger.ids where open.ledger.deadLetterCount(id) > 0 {
                 open.expireDeadLetters(id, before: before, limit: Self.stepEvents)
             }

@@ -185,9 +185,8 @@ package final class TriggerService: Sendable {
             state.refresh(name)
         }
         for trigger in events.ledger.ids {
-            // One that is for other databases now keeps what it has of this one; one of the other product is another trigger.
-            let definition = self.definition(trigger.name)
-            if definition?.id != trigger || definition?.type.product != .firestore {
+            // One that is for other databases now keeps what it has of this one.
+            if isRemoved(trigger) {
                 forget(trigger, database, events)
             } else if events.pending(trigger) > 0 {
                 notify(trigger, name)
@@ -199,6 +198,21 @@ package final class TriggerService: Sendable {
     /// - Parameter owner: what keeps the tree open while there is a reference to it.
     package func opened(_ tree: TreeDatabase, of owner: any AnyObject & Sendable) throws(Status) {
         try trees.opened(tree, of: owner)
+    }
+
+    /// Whether a trigger that had events in databases of Cloud Firestore is none any more. One of the other product is another
+    /// trigger.
+    private func isRemoved(_ id: TriggerID) -> Bool {
+        let definition = definition(id.name)
+        return definition?.id != id || definition?.type.product != .firestore
+    }
+
+    /// Deletes what removed triggers have left because it could not be deleted, such as on a full disk.
+    package func forgetRemoved() {
+        for (database, events) in openDatabases {
+            for id in events.ledger.ids where isRemoved(id) { forget(id, database, events) }
+        }
+        trees.forgetRemoved()
     }
 
     /// Whether a trigger was not removed.

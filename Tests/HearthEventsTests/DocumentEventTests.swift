@@ -165,6 +165,16 @@ struct DocumentEventTests {
         #expect(headers["ce-document"] == "c/hél%01%0D%0A%7Fo")
     }
 
+    /// Spaces at the ends of a header's value don't arrive: the function would take the document for another one.
+    @Test(arguments: [("c/alice ", "c/alice%20"), ("c/ a b  ", "c/ a b%20%20"), ("c/ ", "c/%20")])
+    func spacesAtTheEndsOfAHeaderAreEncoded(path: String, value: String) throws {
+        let event = DocumentEvent(
+            database: DatabaseName(project: "P"), path: path, commitTime: Self.updated, before: nil, after: new,
+            author: .user(id: " u ", provider: "password", claims: "{}"))
+        let headers = headers(try request(event, "google.cloud.firestore.document.v1.created.withAuthContext"))
+        #expect(headers["ce-document"] == value && headers["ce-authid"] == "%20u%20")
+    }
+
     // MARK: The mask
 
     @Test func theMaskDescendsIntoMaps() throws {

@@ -19,11 +19,14 @@ struct DeadLetterTests {
         let service: TriggerService
         let database: Database
 
-        init(_ definitions: [TriggerDefinition], _ store: MemoryStore, _ name: DatabaseName) throws {
+        init(
+            _ definitions: [TriggerDefinition], _ store: MemoryStore, _ name: DatabaseName,
+            clock: any Clock = SystemClock()
+        ) throws {
             var configuration = TriggerService.Configuration()
             configuration.definitions = definitions
-            let service = try TriggerService(configuration)
-            let database = try Database(name: name, store: store)
+            let service = try TriggerService(configuration, clock: clock)
+            let database = try Database(name: name, store: store, clock: clock)
             try service.opened(database)
             service.start(
                 TriggerDirectory(
@@ -133,6 +136,29 @@ struct DeadLetterTests {
         #expect(try bench.service.replayDeadLetters("t") == count)
         #expect(await eventually { bench.service.deadLetterCount("t") == count })
         bench.stop()
+    }
+
+    @Test func aClockThatIsAheadDeletesNoDeadLetters() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let store = MemoryStore()
+        let trigger = try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")
+        let bench = try Bench([trigger], store, name)
+        for number in 0..<5 { _ = try commit(number, bench) }
+        #expect(await eventually { bench.service.deadLetterCount("t") == 5 })
+        bench.stop()
+        let ahead = StoppedClock(microseconds: SystemClock().now().microseconds + 30 * 86_400_000_000)
+        let again = try Bench([trigger], store, name, clock: ahead)
+        again.service.expireDeadLetters()
+        _ = try commit(9, again)
+        #expect(again.service.deadLetterCount("t") >= 5)
+        // What has surely passed counts.
+        ahead.advance(seconds: 8 * 86_400)
+        again.service.expireDeadLetters()
+        #expect(await eventually { again.service.deadLetterCount("t") < 5 })
+        again.stop()
     }
 
     @Test func deadLettersAreDeleted() async throws {

@@ -7,7 +7,7 @@ import HearthModel
 /// It follows the time that passes while the database is open, not the clock's steps. In the first hour the clock at the
 /// opening is not believed, for a machine may be started with a wrong one, which is then corrected: until then the time
 /// is that of the newest commit that was found, and what has passed since.
-struct ElapsedTime: Sendable {
+package struct ElapsedTime: Sendable {
     /// Seconds after which the clock at the opening is believed, if it still shows the same.
     static let doubtSeconds: UInt64 = 3600
 
@@ -17,7 +17,7 @@ struct ElapsedTime: Sendable {
     private let newestAtOpening: Int64
 
     /// - Parameter newestVersion: the newest commit that was found at the opening, in microseconds since 1970.
-    init(clock: any Clock, newestVersion: Int64) {
+    package init(clock: any Clock, newestVersion: Int64) {
         self.clock = clock
         newestAtOpening = newestVersion
         openedMicroseconds = clock.now().microseconds
@@ -25,7 +25,7 @@ struct ElapsedTime: Sendable {
     }
 
     /// In microseconds since 1970.
-    var microseconds: Int64 {
+    package var microseconds: Int64 {
         let passed = clock.monotonicNanoseconds() - openedNanoseconds
         let passedMicroseconds = Int64(passed / 1000)
         let byClock = min(openedMicroseconds + passedMicroseconds, clock.now().microseconds)

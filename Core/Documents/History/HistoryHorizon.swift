@@ -48,15 +48,19 @@ package final class HistoryHorizon: Sendable {
     package func keep(seconds: Int) { kept.store(seconds, ordering: .relaxed) }
 
     /// Nothing before this version is kept.
-    /// - Parameter newest: the newest commit, and its monotonic time.
-    package func version(newest: (version: Int64, nanoseconds: UInt64)) -> Int64 {
+    /// - Parameters:
+    ///   - newest: the newest commit, and its monotonic time.
+    ///   - other: judges what is older than the opening, if it wasn't known then.
+    package func version(
+        newest: (version: Int64, nanoseconds: UInt64), elapsed other: ElapsedTime? = nil
+    ) -> Int64 {
         let now = clock.monotonicNanoseconds()
         func isOld(_ nanoseconds: UInt64) -> Bool {
             now >= nanoseconds + UInt64(keptSeconds) * 1_000_000_000
         }
         if isOld(newest.nanoseconds) { return newest.version + 1 }
         let passed = Int64((now - min(now, openedNanoseconds)) / 1000)
-        let time = elapsed?.microseconds ?? min(openedMicroseconds + passed, newest.version)
+        let time = (elapsed ?? other)?.microseconds ?? min(openedMicroseconds + passed, newest.version)
         let byClock = time - Int64(keptSeconds) * 1_000_000
         let noted = samples.withLock { samples -> Int64 in
             if samples.last.map({ now >= $0.nanoseconds + sampleSeconds * 1_000_000_000 }) ?? true {
