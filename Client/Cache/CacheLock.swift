@@ -51,6 +51,8 @@ package final class CacheLock {
     package func release(isClean: Bool) {
         guard descriptor >= 0 else { return }
         if isClean { _ = ftruncate(descriptor, 0) }
+        // A process that was forked a moment ago has the same open file until it executes its program.
+        _ = flock(descriptor, LOCK_UN)
         close(descriptor)
         descriptor = -1
     }

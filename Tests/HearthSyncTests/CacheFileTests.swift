@@ -189,6 +189,21 @@ struct CacheFileTests {
         #expect(paths.count == names.count * 3)
     }
 
+    @Test("A process that was forked a moment ago does not keep the lock")
+    func forked() throws {
+        let folder = TemporaryFolder()
+        let cache = try folder.open()
+        // What such a process has: the same open file.
+        let files = FileManager.default
+        let path = folder.files().lock
+        let copies = try files.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+            .filter { (try? files.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path }.map { dup($0) }
+        defer { for copy in copies { close(copy) } }
+        #expect(!copies.isEmpty)
+        cache.shutDown()
+        try folder.open().shutDown()
+    }
+
     // MARK: Versions
 
     @Test("An older file is migrated, all steps or none")

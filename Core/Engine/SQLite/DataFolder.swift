@@ -44,7 +44,11 @@ package final class DataFolder: Sendable {
         lock = descriptor
     }
 
-    deinit { closeDescriptor(lock) }
+    deinit {
+        // A process that was forked a moment ago has the same open file until it executes its program.
+        unlock()
+        closeDescriptor(lock)
+    }
 
     /// Removes other users' access to a data folder that an older version made. A folder that was given to a group
     /// stays so, and a folder that isn't only for data is left alone: new files in it are for their owner only.
