@@ -178,14 +178,13 @@ import Testing
                 call.finish(.ok)
             }
             call.onWritable = produce
-            produce()
+            call.onMessage = { _ in produce() }
         }
         try await withServer(grpc: service) { server, transport in
             let channel = channel(transport, port: server.port)
             let recorder = StreamRecorder()
-            let stream = channel.open("/a/b", recorder)
+            let stream = channel.openPausing(recorder, at: [3])
             await recorder.wait { $0.messages.count >= 3 }
-            stream.pauseReceiving()
             // A server that makes progress keeps the client's thread busy.
             #expect(await becomesIdle(transport, port: server.port))
             let messages = recorder.now.messages.count
