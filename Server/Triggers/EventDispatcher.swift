@@ -228,7 +228,7 @@ package final class EventDispatcher: @unchecked Sendable {
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
             route.pausedUntil = 0
-            if isEarlier { route.readAnew() }
+            if isEarlier { route.delivery.readAnew() }
             route.markDue(&due)
         case .answer(let route, let event, let answer, let bodyBytes):
             route.sending -= 1
@@ -242,6 +242,8 @@ package final class EventDispatcher: @unchecked Sendable {
             if case .failure = result {
                 route.settled = route.settling + route.settled
                 route.pausedUntil = clock.monotonicNanoseconds() + Self.storePauseNanoseconds
+            } else {
+                route.delivery.stored(route.settling)
             }
             route.settling = []
             route.markDue(&due)

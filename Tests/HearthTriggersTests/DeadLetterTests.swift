@@ -122,6 +122,33 @@ struct DeadLetterTests {
         bench.stop()
     }
 
+    /// A call is under way that ends only when the replayed event has come.
+    @Test func aReplayIsDeliveredWhileACallIsUnderWay() async throws {
+        let (replayed, begun) = (Latch(), Latch())
+        let seen = Mutex(Set<String>())
+        let endpoint = ScriptedEndpoint { connection, _ in
+            let document = connection.request.split(separator: "\r\n").first { $0.hasPrefix("ce-document: ") }
+            let isSlow = document?.hasSuffix("d9") ?? false
+            if isSlow {
+                begun.open()
+                replayed.wait()
+            } else if !seen.withLock({ $0.insert(String(document ?? "")).inserted }) {
+                replayed.open()
+            }
+            connection.write("HTTP/1.1 204 Yes\r\n\r\n")
+            return true
+        }
+        let bench = try Bench([try definition(endpoint.url)], MemoryStore(), name)
+        defer { bench.stop() }
+        let time = try commit(1, bench)
+        #expect(await eventually { bench.service.pending("t") == 0 })
+        _ = try commit(9, bench)
+        begun.wait()
+        #expect(try bench.service.replay("t", since: time) == 2)
+        replayed.wait()
+        #expect(await eventually { bench.service.pending("t") == 0 })
+    }
+
     @Test func whatDiesAgainIsNotSentAgainByTheSameReplay() async throws {
         let refusing = ScriptedEndpoint { connection, _ in
             connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
