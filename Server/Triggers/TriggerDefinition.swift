@@ -14,7 +14,7 @@ package struct TriggerDefinition: Sendable, Equatable {
     package enum Source: String, Sendable { case file, api, emulator }
 
     package let name: String
-    /// Of the first definition of the trigger, and of this one; see `TriggerService.set`.
+    /// Of the first definition of the trigger, and of this one; see `TriggerService.change`.
     var serial: UInt64 = 0
     var revision: UInt64 = 0
     package let source: Source
@@ -239,7 +239,7 @@ package struct TriggerDefinition: Sendable, Equatable {
 }
 
 /// Which namespaces of the Realtime Database a trigger is for: a name, in which one star matches any part.
-package struct InstancePattern: Sendable, Equatable {
+package struct InstancePattern: Sendable, Hashable {
     private let prefix: [UInt8]
     /// Nil without a star.
     private let suffix: [UInt8]?

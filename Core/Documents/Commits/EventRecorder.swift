@@ -14,8 +14,8 @@ package protocol EventRecorder: Sendable {
     /// Adds to the transaction that deletes everything.
     func clear(in transaction: any StoreTransaction) throws(Status)
 
-    /// The commit from which on the history is still needed; nil when none is.
-    func neededVersion(in snapshot: any Snapshot) throws(Status) -> Int64?
+    /// The commit from which on the history is still needed, as of the present transaction; nil when none is.
+    var neededVersion: Int64? { get }
 }
 
 /// The keys in the keyspace `meta` that belong to an `EventRecorder`, for the check of a database.
