@@ -411,6 +411,45 @@ struct DeliveryTests {
         #expect(owner.next()! == (5, 1))
     }
 
+    /// Also when it is among those that a lane has left out.
+    @Test func aSettledEventIsNotReadAgainWithThoseThatWereLeftOut() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 4, followers: 1))
+        owner.add((10, "a"), (20, "a"))
+        #expect(owner.next()! == (10, 1))
+        owner.addAgain((1...5).map { event($0, "a") })
+        owner.read()
+        #expect(owner.delivery.ended(event(10, "a"), .acknowledged, 0, expired: 0) != nil)
+        var versions: [Int64] = []
+        while let (version, _) = owner.next() {
+            versions.append(version)
+            owner.end(version, .acknowledged)
+        }
+        #expect(versions == [1, 2, 3, 4, 5, 20])
+    }
+
+    /// Nor is one that is under way, and that its lane has left out.
+    @Test func whatIsUnderWayIsNotReadAgainWithThoseThatWereLeftOut() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 9, followers: 1))
+        for (index, key) in ["a", "b", "c", "d", "e", "f", "g", "h"].enumerated() {
+            owner.add((Int64(10 + index), key))
+        }
+        for version: Int64 in 10...17 { #expect(owner.next()! == (version, 1)) }
+        owner.add((20, "a"))
+        owner.addAgain([event(1, "a"), event(2, "a"), event(3, "b"), event(4, "b")])
+        owner.read()
+        // Lanes may have more when there are few.
+        for version: Int64 in 11...17 { owner.end(version, .acknowledged) }
+        #expect(owner.next()! == (3, 1))
+        owner.end(3, .acknowledged)
+        #expect(owner.next()! == (4, 1) && owner.next() == nil)
+        #expect(owner.delivery.ended(event(10, "a"), .acknowledged, 0, expired: 0) != nil)
+        for version: Int64 in [1, 2, 20] {
+            #expect(owner.next()! == (version, 1))
+            owner.end(version, .acknowledged)
+        }
+        #expect(owner.next() == nil)
+    }
+
     /// Random answers and replays, few lanes and followers, and settled events that stay in the queue for a while: what is
     /// sent is the first event of its document, none is sent twice at a time, and each as often as it was put.
     @Test(arguments: 0..<64) func everythingIsSentInOrderHoweverOftenTheQueueIsReadAnew(seed: UInt64) {
