@@ -83,6 +83,8 @@ final class TreeTriggers: Sendable {
             events.change(TreeEvents.Triggers(definitions))
             return state.definitions
         }
+        // So that they are not counted again when nothing of the namespace changes.
+        if events.ledger.countsAreDue { tree.edit({ _ throws(Status) in }, completion: { _ in }) }
         for trigger in events.ledger.ids {
             if definitions[trigger.name]?.id != trigger {
                 forget(trigger, tree, events)

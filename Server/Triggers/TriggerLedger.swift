@@ -25,15 +25,14 @@ package struct TriggerID: Hashable, Sendable {
 /// Numbers are big-endian. A trigger that is removed loses its name with the first step of the deletion of its events;
 /// what has a number without a name is deleted when the store is opened.
 ///
-/// Everything is changed by transactions on the writer's thread, and is seen by others when they are durable: `ended` must
-/// follow each of them.
+/// How much each has is stored, too: `TriggerCounts`.
+///
+/// Everything is changed by transactions on the writer's thread, and is seen by others when they are durable: `finish` must
+/// end each of them, and `ended` must follow.
 package final class TriggerLedger: Sendable {
     private struct Queue {
         let number: UInt32
-        var pending = 0
-        var deadLetters = 0
-        /// The version of the first event.
-        var oldest: Int64?
+        var counts = TriggerCounts()
 
         var events: EventQueue { EventQueue(trigger: number) }
         var letters: DeadLetters { DeadLetters(trigger: number) }
@@ -45,6 +44,10 @@ package final class TriggerLedger: Sendable {
         var staged: [TriggerID: Queue?] = [:]
         /// Triggers that it has given events.
         var notified: Set<TriggerID> = []
+        /// Whether the store has the counts of all, which those of earlier versions don't.
+        var hasCounts: Bool
+        /// Whether the present transaction has stored them.
+        var storesCounts = false
 
         func present(_ id: TriggerID) -> Queue? {
             if let changed = staged[id] { return changed }
@@ -76,16 +79,20 @@ package final class TriggerLedger: Sendable {
             let id = former?.owner(of: number, name) ?? TriggerID(name: name, serial: former == nil ? 0 : serial(name))
             numbers[id] = number
         }
+        let counts = try TriggerCounts.all(in: snapshot)
         let named = Set(numbers.values)
-        for number in try Self.numbers(in: snapshot) where !named.contains(number) {
+        let known = if let counts { Set(counts.keys) } else { try Self.numbers(in: snapshot) }
+        for number in known where !named.contains(number) {
             numbers[TriggerID(name: "", serial: UInt64(number))] = number
         }
-        var state = State()
+        var state = State(hasCounts: counts != nil)
         for (id, number) in numbers {
             var queue = Queue(number: number)
-            queue.pending = try queue.events.count(in: snapshot)
-            queue.oldest = try queue.events.first(in: snapshot)
-            queue.deadLetters = try queue.letters.count(in: snapshot)
+            if let known = counts?[number] ?? nil {
+                queue.counts = known
+            } else {
+                queue.counts = try TriggerCounts(counting: number, in: snapshot)
+            }
             state.durable[id] = queue
         }
         self.state = Mutex(state)
@@ -96,7 +103,7 @@ package final class TriggerLedger: Sendable {
     }
 
     /// The numbers that have events or dead letters.
-    private static func numbers(in snapshot: any Snapshot) throws(Status) -> Set<UInt32> {
+    static func numbers(in snapshot: any Snapshot) throws(Status) -> Set<UInt32> {
         var numbers: Set<UInt32> = []
         for mark in [EventKeys.event, EventKeys.deadLetter] {
             let cursor = try snapshot.scan(.meta, KeyRange(prefix: [mark]), reverse: false, values: false)
@@ -104,7 +111,7 @@ package final class TriggerLedger: Sendable {
             while try cursor.next() {
                 let key = cursor.key
                 guard key.count >= 5 else { continue }
-                let number = number(Array(key[1..<5]))
+                let number = number(key[1..<5])
                 numbers.insert(number)
                 if number == .max { break }
                 try cursor.seek([mark] + bytes(number + 1))
@@ -113,7 +120,7 @@ package final class TriggerLedger: Sendable {
         return numbers
     }
 
-    private static func number(_ bytes: [UInt8]) -> UInt32 { bytes.reduce(0) { $0 << 8 | UInt32($1) } }
+    static func number(_ bytes: some Sequence<UInt8>) -> UInt32 { bytes.reduce(0) { $0 << 8 | UInt32($1) } }
     private static func bytes(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
     // MARK: What is durable
@@ -127,20 +134,23 @@ package final class TriggerLedger: Sendable {
     package func queue(of id: TriggerID) -> EventQueue? { durable(id)?.events }
 
     /// How many events of a trigger are not settled.
-    package func pending(_ id: TriggerID) -> Int { durable(id)?.pending ?? 0 }
+    package func pending(_ id: TriggerID) -> Int { durable(id)?.counts.pending ?? 0 }
 
     /// The version of the oldest event that waits; nil when none does.
-    package func oldest(_ id: TriggerID) -> Int64? { durable(id)?.oldest }
+    package func oldest(_ id: TriggerID) -> Int64? { durable(id)?.counts.oldest }
 
     /// The dead letters of a trigger; nil before it had an event.
     package func deadLetters(of id: TriggerID) -> DeadLetters? { durable(id)?.letters }
 
-    package func deadLetterCount(_ id: TriggerID) -> Int { durable(id)?.deadLetters ?? 0 }
+    package func deadLetterCount(_ id: TriggerID) -> Int { durable(id)?.counts.deadLetters ?? 0 }
 
-    func hasAny(of id: TriggerID) -> Bool { durable(id).map { $0.pending > 0 || $0.deadLetters > 0 } ?? false }
+    func hasAny(of id: TriggerID) -> Bool { durable(id)?.counts.isEmpty == false }
 
     /// Whether there are events or dead letters of any trigger.
-    var hasAny: Bool { state.withLock { $0.durable.values.contains { $0.pending > 0 || $0.deadLetters > 0 } } }
+    var hasAny: Bool { state.withLock { $0.durable.values.contains { !$0.counts.isEmpty } } }
+
+    /// Whether there are counts that the store, which is of an earlier version, gets with the next transaction.
+    var countsAreDue: Bool { state.withLock { !$0.hasCounts && !$0.durable.isEmpty } }
 
     // MARK: In a transaction
 
@@ -159,14 +169,14 @@ package final class TriggerLedger: Sendable {
     ) throws(Status) {
         var queue = if let known = present(id) { known } else { try newQueue(of: id, in: transaction) }
         try queue.events.put(event, record, in: transaction)
-        queue.pending += 1
-        queue.oldest = min(event.version, queue.oldest ?? .max)
+        queue.counts.pending += 1
+        queue.counts.oldest = min(event.version, queue.counts.oldest ?? .max)
         stage(queue, of: id, isNotified: true)
     }
 
     private func newQueue(of id: TriggerID, in transaction: any StoreTransaction) throws(Status) -> Queue {
         let counter = [Self.mark]
-        let number = try transaction.get(.meta, counter).map(Self.number) ?? 1
+        let number = try transaction.get(.meta, counter).map { Self.number($0) } ?? 1
         try transaction.put(.meta, counter, Self.bytes(number + 1))
         try transaction.put(.meta, counter + Array(id.name.utf8), Self.bytes(number))
         return Queue(number: number)
@@ -183,7 +193,7 @@ package final class TriggerLedger: Sendable {
         }
         guard let entry, var queue = present(id), try queue.letters.contains(entry, in: transaction) else { return }
         try queue.letters.delete(entry, in: transaction)
-        queue.deadLetters -= 1
+        queue.counts.deadLetters -= 1
         stage(queue, of: id)
     }
 
@@ -193,15 +203,17 @@ package final class TriggerLedger: Sendable {
         guard var queue = present(id) else { return }
         for event in settlement.events {
             guard try records.release(event, from: queue.events, in: transaction) else { continue }
-            queue.pending -= 1
+            queue.counts.pending -= 1
             guard let (entry, letter) = settlement.letters[event] else { continue }
             try queue.letters.put(letter, entry, in: transaction)
-            queue.deadLetters += 1
+            queue.counts.deadLetters += 1
         }
-        let excess = queue.deadLetters - DeadLetters.countMax
-        if excess > 0 { queue.deadLetters -= try queue.letters.deleteAll(in: transaction, limit: excess) }
-        // What lies before was deleted, and is not looked at again.
-        queue.oldest = try queue.events.first(from: queue.oldest ?? 0, in: transaction)
+        let excess = queue.counts.deadLetters - DeadLetters.countMax
+        if excess > 0 { queue.counts.deadLetters -= try queue.letters.deleteAll(in: transaction, limit: excess) }
+        if let oldest = queue.counts.oldest, settlement.events.contains(where: { $0.version == oldest }) {
+            // What lies before was deleted, and is not looked at again.
+            queue.counts.oldest = try queue.events.first(from: oldest, in: transaction)
+        }
         stage(queue, of: id)
     }
 
@@ -252,7 +264,7 @@ package final class TriggerLedger: Sendable {
             if let time { try queue.letters.delete(before: time, in: transaction, limit: limit) } else {
                 try queue.letters.deleteAll(in: transaction, limit: limit)
             }
-        queue.deadLetters -= count
+        queue.counts.deadLetters -= count
         stage(queue, of: id)
         return count
     }
@@ -265,17 +277,17 @@ package final class TriggerLedger: Sendable {
         guard var queue = present(id) else { return (0, true) }
         let nameKey = [Self.mark] + Array(id.name.utf8)
         // Another trigger may have the name now.
-        if !id.name.isEmpty, try transaction.get(.meta, nameKey).map(Self.number) == queue.number {
+        if !id.name.isEmpty, try transaction.get(.meta, nameKey).map { Self.number($0) } == queue.number {
             try transaction.delete(.meta, nameKey)
         }
         // What lies before was deleted by earlier steps, and is not looked at again.
-        let begin = Delivery.Event(version: queue.oldest ?? 0, key: [])
+        let begin = Delivery.Event(version: queue.counts.oldest ?? 0, key: [])
         let events = try queue.events.events(after: begin, countMax: limit, in: transaction)
         for event in events { _ = try records.release(event, from: queue.events, in: transaction) }
-        queue.pending -= events.count
-        queue.oldest = try queue.events.first(from: events.last?.version ?? begin.version, in: transaction)
+        queue.counts.pending -= events.count
+        queue.counts.oldest = try queue.events.first(from: events.last?.version ?? begin.version, in: transaction)
         let letters = try queue.letters.deleteAll(in: transaction, limit: limit)
-        queue.deadLetters -= letters
+        queue.counts.deadLetters -= letters
         let isDone = events.count < limit && letters < limit
         stage(isDone ? nil : queue, of: id)
         return (events.count, isDone)
@@ -290,10 +302,33 @@ package final class TriggerLedger: Sendable {
         }
     }
 
+    /// Stores the counts of what the transaction has changed; the first time in a store those of all.
+    func finish(in transaction: any StoreTransaction) throws(Status) {
+        let (changed, isFirst) = state.withLock { state -> ([UInt32: TriggerCounts?], Bool) in
+            let isFirst = !state.hasCounts && !(state.durable.isEmpty && state.staged.isEmpty)
+            var changed: [UInt32: TriggerCounts?] = [:]
+            if isFirst { for queue in state.durable.values { changed[queue.number] = .some(queue.counts) } }
+            for (id, queue) in state.staged {
+                guard let number = queue?.number ?? state.durable[id]?.number else { continue }
+                changed[number] = .some(queue?.counts)
+            }
+            state.storesCounts = isFirst
+            return (changed, isFirst)
+        }
+        if isFirst { try transaction.put(.meta, TriggerCounts.completeKey, TriggerCounts.complete) }
+        for (number, counts) in changed {
+            if let counts {
+                try transaction.put(.meta, TriggerCounts.key(number), counts.bytes)
+            } else {
+                try transaction.delete(.meta, TriggerCounts.key(number))
+            }
+        }
+    }
+
     /// The version of the oldest event of all triggers, as of the present transaction.
     var presentOldest: Int64? {
         state.withLock { state in
-            Set(state.durable.keys).union(state.staged.keys).compactMap { state.present($0)?.oldest }.min()
+            Set(state.durable.keys).union(state.staged.keys).compactMap { state.present($0)?.counts.oldest }.min()
         }
     }
 
@@ -304,8 +339,10 @@ package final class TriggerLedger: Sendable {
             defer {
                 state.staged = [:]
                 state.notified = []
+                state.storesCounts = false
             }
             guard isDurable else { return [] }
+            if state.storesCounts { state.hasCounts = true }
             for (id, queue) in state.staged { state.durable[id] = queue }
             return state.notified
         }

@@ -184,6 +184,8 @@ package final class TriggerService: Sendable {
             // Triggers may have changed meanwhile.
             state.refresh(name)
         }
+        // So that they are not counted again when nothing of the database changes.
+        if events.ledger.countsAreDue { events.edit(database, { _ throws(Status) in }, completion: { _ in }) }
         for trigger in events.ledger.ids {
             // One that is for other databases now keeps what it has of this one.
             if isRemoved(trigger) {
