@@ -8,6 +8,7 @@ import HearthModel
 ///     keyspace meta
 ///     "p"                      1 (1 byte): every number has counts. Not there in a store of an earlier version.
 ///     "p" · number (4 bytes)   events that wait (8) · dead letters (8) · version of the oldest event (8), 0 without any
+///                              · number of the next body (8): `EventBodies`
 ///
 /// Numbers are big-endian.
 package struct TriggerCounts: Equatable, Sendable {
@@ -15,10 +16,12 @@ package struct TriggerCounts: Equatable, Sendable {
     var deadLetters = 0
     /// The version of the first event that waits.
     var oldest: Int64?
+    /// The number of the next body.
+    var nextBody: UInt64 = 1
 
     static let completeKey = [EventKeys.counts]
     static let complete: [UInt8] = [1]
-    private static let sizeBytes = 24
+    private static let sizeBytes = 32
 
     static func key(_ number: UInt32) -> [UInt8] { completeKey + withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
@@ -34,10 +37,11 @@ package struct TriggerCounts: Equatable, Sendable {
         }
         (pending, deadLetters) = (Int(number(0)), Int(number(8)))
         oldest = number(16) == 0 ? nil : number(16)
+        nextBody = UInt64(bitPattern: number(24))
     }
 
     var bytes: [UInt8] {
-        [Int64(pending), Int64(deadLetters), oldest ?? 0].flatMap { number in
+        [Int64(pending), Int64(deadLetters), oldest ?? 0, Int64(bitPattern: nextBody)].flatMap { number in
             withUnsafeBytes(of: number.bigEndian) { Array($0) }
         }
     }
@@ -64,6 +68,7 @@ package struct TriggerCounts: Equatable, Sendable {
         pending = try events.count(in: snapshot)
         oldest = try events.first(in: snapshot)
         deadLetters = try DeadLetters(trigger: number).count(in: snapshot)
+        nextBody = try EventBodies(trigger: number).nextNumber(in: snapshot)
     }
 
     /// Compares the stored counts with the records; for the check of a store.
@@ -73,14 +78,38 @@ package struct TriggerCounts: Equatable, Sendable {
         let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.keys)
         var problems: [String] = []
         for number in numbers.sorted() {
-            let counted = try TriggerCounts(counting: number, in: snapshot)
-            if let known = stored[number] ?? nil {
-                if known != counted {
-                    problems.append("meta: trigger \(number) has \(counted), its counts say \(known)")
-                }
-            } else {
+            var counted = try TriggerCounts(counting: number, in: snapshot)
+            problems += try bodyProblems(number, in: snapshot)
+            guard let known = stored[number] ?? nil else {
                 problems.append("meta: the counts of trigger \(number) are missing or can't be read")
+                continue
             }
+            // There may have been others, which are gone.
+            counted.nextBody = max(counted.nextBody, known.nextBody)
+            if known != counted {
+                problems.append("meta: trigger \(number) has \(counted), its counts say \(known)")
+            }
+        }
+        return problems
+    }
+
+    private static func bodyProblems(_ number: UInt32, in snapshot: any Snapshot) throws(Status) -> [String] {
+        let bodies = EventBodies(trigger: number)
+        var known: Set<UInt64> = []
+        var (pieces, faults) = (0, 0)
+        var all: [EventBodies.Reference] = []
+        try EventQueue(trigger: number).forEachBody(in: snapshot) { all.append($0) }
+        try DeadLetters(trigger: number).forEachBody(in: snapshot) { all.append($0) }
+        for body in all {
+            pieces += body.pieceCount
+            let isWhole = try bodies.read(body, in: snapshot) != nil
+            if !known.insert(body.number).inserted || !isWhole { faults += 1 }
+        }
+        var problems: [String] = []
+        if faults > 0 { problems.append("meta: \(faults) records of trigger \(number) are not complete") }
+        let found = try snapshot.count(.meta, bodies.all, limit: .max)
+        if faults == 0, found != pieces {
+            problems.append("meta: \(found - pieces) pieces of records of trigger \(number) belong to nothing")
         }
         return problems
     }
@@ -88,6 +117,7 @@ package struct TriggerCounts: Equatable, Sendable {
 
 extension TriggerCounts: CustomStringConvertible {
     package var description: String {
-        "\(pending) events" + (oldest.map { " since \($0)" } ?? "") + " and \(deadLetters) dead letters"
+        "\(pending) events" + (oldest.map { " since \($0)" } ?? "")
+            + " and \(deadLetters) dead letters, next body \(nextBody)"
     }
 }

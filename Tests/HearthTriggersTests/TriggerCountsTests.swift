@@ -5,6 +5,7 @@ import HearthEvents
 import HearthHost
 import HearthModel
 import HearthTestSupport
+import Synchronization
 import Testing
 
 @testable import HearthTriggers
@@ -106,12 +107,12 @@ struct TriggerCountsTests {
     }
 
     private func settlement(
-        _ events: [Delivery.Event], at time: Int64, areDead: Bool
+        _ events: [Delivery.Event], at time: Int64, areDead: Bool, _ record: [UInt8] = Self.record
     ) throws -> EventSettlement {
         let result = areDead ? Delivery.Settled.Result.dead(attempts: 1, DeliveryFailure(.timeout, "")) : .delivered
         return try EventSettlement(
             events.map { Delivery.Settled(event: $0, result: result) }, of: try definition("t"), at: time
-        ) { _ in Self.record }
+        ) { _ in record }
     }
 
     /// Two triggers, of which one is gone before it got events.
@@ -194,10 +195,10 @@ struct TriggerCountsTests {
             try EventQueue(trigger: 1).delete(Delivery.Event(version: 20, key: [7]), in: transaction)
             try transaction.delete(.meta, TriggerCounts.key(2))
         }
-        let known = "its counts say 40 events since 11 and 10 dead letters"
+        let known = "its counts say 40 events since 11 and 10 dead letters, next body 1"
         #expect(
             try problems(store) == [
-                "meta: trigger 1 has 39 events since 11 and 10 dead letters, \(known)",
+                "meta: trigger 1 has 39 events since 11 and 10 dead letters, next body 1, \(known)",
                 "meta: the counts of trigger 2 are missing or can't be read",
             ])
     }
@@ -214,7 +215,12 @@ struct TriggerCountsTests {
                 try ledger.queue(of: id)?.events(after: nil, countMax: 30, in: snapshot) ?? []
             }
             let some = waiting.filter { _ in Bool.random(using: &random) }
-            let settled = try settlement(some, at: Int64(step), areDead: Bool.random(using: &random))
+            let record =
+                [
+                    Self.record, QueuedEvent(author: Array(repeating: 7, count: EventBodies.pieceBytes - 5)).bytes,
+                    QueuedEvent(author: Array(repeating: 8, count: 5000)).bytes,
+                ].randomElement(using: &random) ?? []
+            let settled = try settlement(some, at: Int64(step), areDead: Bool.random(using: &random), record)
             let kind = Int.random(in: 0..<12, using: &random)
             let isUndone = Int.random(in: 0..<4, using: &random) == 0
             version += 1
@@ -223,7 +229,7 @@ struct TriggerCountsTests {
                 case 0..<5:
                     for key in 0..<UInt8(3) {
                         let event = Delivery.Event(version: version, key: [key])
-                        try ledger.put(event, Self.record, for: id, in: transaction)
+                        try ledger.put(event, record, for: id, in: transaction)
                     }
                 case 5..<8: try ledger.settle(settled, of: id, in: transaction)
                 case 8: _ = try ledger.replay(id, after: nil, in: transaction, limit: 2, bytesMax: 9999)
@@ -243,5 +249,137 @@ struct TriggerCountsTests {
             #expect(try problems(store) == [], "seed \(seed), step \(step), kind \(kind)")
             if Int.random(in: 0..<10, using: &random) == 0 { ledger = again }
         }
+    }
+
+    // MARK: Large records
+
+    private func rows(_ store: MemoryStore, _ mark: UInt8) throws -> Int {
+        try reading(store) { try $0.count(.meta, KeyRange(prefix: [mark]), limit: .max) }
+    }
+
+    /// No row of `meta` is large, and a replay copies nothing.
+    @Test func aLargeRecordGoesFromTheDeadLetterToTheQueueWithoutACopy() throws {
+        let (store, id) = (MemoryStore(), TriggerID(name: "t"))
+        let ledger = try opened(store)
+        let events = (1...3).map { Delivery.Event(version: $0, key: [7]) }
+        let large = QueuedEvent(author: (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 7) }).bytes
+        try edit(store, ledger) { transaction throws(Status) in
+            for event in events { try ledger.put(event, Self.record, for: id, in: transaction) }
+        }
+        let dead = try settlement(events, at: 5, areDead: true, large)
+        try edit(store, ledger) { transaction throws(Status) in try ledger.settle(dead, of: id, in: transaction) }
+        let pieces = try rows(store, EventKeys.body)
+        #expect(pieces == 3 * EventBodies.Reference(number: 1, sizeBytes: large.count).pieceCount)
+        let largest = try reading(store) { snapshot in
+            let cursor = try snapshot.scan(.meta, KeyRange(prefix: []), reverse: false, values: true)
+            var largest = 0
+            while try cursor.next() { largest = max(largest, cursor.key.count + cursor.value.count) }
+            return largest
+        }
+        #expect(largest < 1000)
+        let letters = try #require(ledger.deadLetters(of: id))
+        let entries = try reading(store) { try letters.entries(after: nil, countMax: 9, in: $0) }
+        try reading(store) { snapshot in
+            for entry in entries {
+                let letter = try letters.readable(entry, in: snapshot)
+                #expect(letter?.record == large)
+            }
+        }
+        // Bytes are not copied, so one transaction moves all.
+        try edit(store, ledger) { transaction throws(Status) in
+            let step = try ledger.replay(id, after: nil, in: transaction, limit: 9, bytesMax: 1)
+            #expect(step.count == 3 && step.last == nil)
+        }
+        #expect(ledger.pending(id) == 3 && ledger.deadLetterCount(id) == 0)
+        #expect(try rows(store, EventKeys.body) == pieces && problems(store) == [])
+        let queue = try #require(ledger.queue(of: id))
+        for event in events {
+            let record = try reading(store) { try queue.record(of: event, in: $0) }
+            #expect(record == large)
+        }
+        let delivered = try settlement(events, at: 6, areDead: false)
+        try edit(store, ledger) { transaction throws(Status) in
+            try ledger.settle(delivered, of: id, in: transaction)
+        }
+        #expect(try rows(store, EventKeys.body) == 0 && problems(store) == [])
+    }
+
+    @Test func aRecordWithoutOneOfItsPiecesIsDamaged() throws {
+        let (store, id) = (MemoryStore(), TriggerID(name: "t"))
+        let ledger = try opened(store)
+        let event = Delivery.Event(version: 1, key: [7])
+        let large = QueuedEvent(author: Array(repeating: 1, count: 2000)).bytes
+        try edit(store, ledger) { transaction throws(Status) in
+            try ledger.put(event, large, for: id, in: transaction)
+        }
+        let dead = try settlement([event], at: 5, areDead: true, large)
+        try edit(store, ledger) { transaction throws(Status) in try ledger.settle(dead, of: id, in: transaction) }
+        try store.write { transaction throws(Status) in
+            let pieces = try transaction.scan(.meta, EventBodies.all, reverse: true, values: false)
+            #expect(try pieces.next())
+            let last = pieces.key
+            pieces.close()
+            try transaction.delete(.meta, last)
+        }
+        #expect(try problems(store) == ["meta: 1 records of trigger 1 are not complete"])
+        let letters = try #require(ledger.deadLetters(of: id))
+        let entry = DeadLetters.Entry(time: 5, event: event)
+        let letter = try reading(store) { try letters.readable(entry, in: $0) }
+        #expect(letter == nil)
+        try edit(store, ledger) { transaction throws(Status) in
+            let step = try ledger.replay(id, after: nil, in: transaction, limit: 9, bytesMax: 1)
+            #expect(step.count == 0 && step.seen == 1)
+        }
+        #expect(ledger.deadLetterCount(id) == 1 && ledger.pending(id) == 0)
+    }
+
+    /// As earlier versions have stored it.
+    @Test func aLargeDeadLetterInOneRowGetsABodyWhenItIsReplayed() throws {
+        let (store, id) = (MemoryStore(), TriggerID(name: "t"))
+        let ledger = try opened(store)
+        let event = Delivery.Event(version: 1, key: [7])
+        let large = QueuedEvent(author: Array(repeating: 1, count: 5000)).bytes
+        try edit(store, ledger) { transaction throws(Status) in
+            try ledger.put(event, Self.record, for: id, in: transaction)
+        }
+        let dead = try settlement([event], at: 5, areDead: true)
+        try edit(store, ledger) { transaction throws(Status) in try ledger.settle(dead, of: id, in: transaction) }
+        let letters = try #require(ledger.deadLetters(of: id))
+        let letter = DeadLetter(attempts: 1, failure: DeliveryFailure(.timeout, ""), record: large)
+        try store.write { transaction throws(Status) in
+            try letters.put(letter, DeadLetters.Entry(time: 5, event: event), in: transaction)
+        }
+        try edit(store, ledger) { transaction throws(Status) in
+            _ = try ledger.replay(id, after: nil, in: transaction, limit: 9, bytesMax: 1)
+        }
+        let queue = try #require(ledger.queue(of: id))
+        let record = try reading(store) { try queue.record(of: event, in: $0) }
+        #expect(record == large)
+        #expect(try rows(store, EventKeys.body) == 6 && problems(store) == [])
+    }
+
+    // MARK: Steps
+
+    private struct Waiting: TriggerSteps {
+        let isEnough: @Sendable () -> Bool
+        var count: Int { 0 }
+
+        func step() throws(Status) -> Bool { !isEnough() }
+    }
+
+    /// Otherwise the first one would never end.
+    @Test func stepsOfLongRequestsAlternate() async throws {
+        let service = try TriggerService(TriggerService.Configuration())
+        let (ended, isEnding) = (SharedValue(Atomic(0)), SharedValue(Atomic(false)))
+        service.background(
+            Waiting {
+                ended.value.load(ordering: .acquiring) == 2 || isEnding.value.load(ordering: .relaxed)
+            }
+        ) { _ in ended.value.add(10, ordering: .acquiringAndReleasing) }
+        service.background(Waiting { true }) { _ in ended.value.add(1, ordering: .acquiringAndReleasing) }
+        service.longBackground { ended.value.add(1, ordering: .acquiringAndReleasing) }
+        #expect(await eventually { ended.value.load(ordering: .acquiring) == 12 })
+        isEnding.value.store(true, ordering: .relaxed)
+        service.stop()
     }
 }

@@ -36,4 +36,6 @@ package enum EventKeys {
     package static let event = UInt8(ascii: "q")
     /// A dead letter: the trigger's number (4 bytes), a time (8), the version (8), the document's key.
     package static let deadLetter = UInt8(ascii: "z")
+    /// A piece of a large record: the trigger's number (4 bytes), the record's (8), the piece's (4).
+    package static let body = UInt8(ascii: "y")
 }
