@@ -52,9 +52,10 @@ package final class DatabaseEvents: EventRecorder {
     ) {
         let hasBegun = SharedValue(Mutex(false))
         database.perform(
-            { transaction throws(Status) in
+            { [ledger] transaction throws(Status) in
                 hasBegun.value.withLock { $0 = true }
                 try body(transaction)
+                try ledger.finish(in: transaction)
             },
             completion: { [self] result in
                 // A closed database refuses on another thread, where nothing is staged.
@@ -89,11 +90,16 @@ package final class DatabaseEvents: EventRecorder {
         return change.before == nil ? .created : change.after == nil ? .deleted : .updated
     }
 
+    package func finish(in transaction: any StoreTransaction) throws(Status) { try ledger.finish(in: transaction) }
+
     package func ended(isDurable: Bool) {
         for trigger in ledger.ended(isDurable: isDurable) { notify(trigger) }
     }
 
-    package func clear(in transaction: any StoreTransaction) throws(Status) { try ledger.clear(in: transaction) }
+    package func clear(in transaction: any StoreTransaction) throws(Status) {
+        try ledger.clear(in: transaction)
+        try ledger.finish(in: transaction)
+    }
 
     package var neededVersion: Int64? { ledger.presentOldest }
 }

@@ -148,7 +148,15 @@ package final class DocumentEventSource: EventSource {
         ofDead event: Delivery.Event, _ database: Database, _ queue: EventQueue
     ) throws(Status) -> [UInt8]? {
         try reading(database) { snapshot throws(Status) -> [UInt8]? in
-            guard let bytes = try queue.record(of: event, in: snapshot) else { return nil }
+            let bytes: [UInt8]
+            do throws(Status) {
+                guard let stored = try queue.record(of: event, in: snapshot) else { return nil }
+                bytes = stored
+            } catch {
+                // Without its record it is at least known that there was an event.
+                guard error.code == .dataLoss else { throw error }
+                bytes = QueuedEvent(author: EventAuthor.unknown.stored).bytes
+            }
             do throws(Status) {
                 var record = try QueuedEvent(bytes)
                 if record.states == nil { record.states = try states(of: event, in: snapshot) }

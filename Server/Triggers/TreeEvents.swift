@@ -138,6 +138,8 @@ package final class TreeEvents: TreeRecorder {
         }
     }
 
+    package func finish(in transaction: any StoreTransaction) throws(Status) { try ledger.finish(in: transaction) }
+
     package func ended(isDurable: Bool) {
         let now = clock.monotonicNanoseconds()
         commits.withLock { commits in

@@ -86,6 +86,8 @@ final class TreeTriggers: Sendable {
             state.refresh(name)
             return state.definitions
         }
+        // So that they are not counted again when nothing of the namespace changes.
+        if events.ledger.countsAreDue { tree.edit({ _ throws(Status) in }, completion: { _ in }) }
         let ids = events.ledger.ids
         removal(tree, events).run(ids.filter { definitions[$0.name]?.id != $0 })
         for id in ids where definitions[id.name]?.id == id && events.pending(id) > 0 { notify(id, name) }

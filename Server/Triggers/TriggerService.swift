@@ -70,6 +70,8 @@ package final class TriggerService: Sendable {
     private let changing = Mutex<UInt64>(0)
     private let opener: DatabaseOpener
     private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
+    /// For what may take long.
+    private let longWork = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-long")
 
     /// Triggers of a server.
     package static let countMax = 500
@@ -123,6 +125,24 @@ package final class TriggerService: Sendable {
     /// Runs work for administrators, which may wait for disks: one after the other, on a thread of their own.
     func background(_ job: @escaping @Sendable () -> Void) { work.run(job) }
 
+    /// Runs work for administrators that reads much: between the steps of what takes long.
+    func longBackground(_ job: @escaping @Sendable () -> Void) { longWork.run(job) }
+
+    /// Runs steps for administrators, each after those of others that wait.
+    /// - Parameter completion: called once, with how much was done.
+    func background(
+        _ steps: any TriggerSteps, completion: @escaping @Sendable (Result<Int, Status>) -> Void
+    ) {
+        longBackground { [self] in
+            do throws(Status) {
+                if try steps.step() { return background(steps, completion: completion) }
+            } catch {
+                return completion(.failure(error))
+            }
+            completion(.success(steps.count))
+        }
+    }
+
     /// Sends nothing new, and ends what administrators have begun. To be called before everything else that takes a part
     /// of the time of a stop; `stop` follows.
     package func beginStop() {
@@ -139,6 +159,7 @@ package final class TriggerService: Sendable {
         if graceSeconds > 0 { dispatcher.drain(seconds: graceSeconds) }
         opener.stop()
         work.stop()
+        longWork.stop()
         dispatcher.stop()
         sender.close()
     }
@@ -174,6 +195,8 @@ package final class TriggerService: Sendable {
             // Within the lock: a definition that comes now finds the database.
             state.refresh(name)
         }
+        // So that they are not counted again when nothing of the database changes.
+        if events.ledger.countsAreDue { events.edit(database, { _ throws(Status) in }, completion: { _ in }) }
         // A trigger that is for other databases now keeps what it has of this one.
         let ids = events.ledger.ids
         removal(database, events).run(ids.filter { isRemoved($0) })

@@ -93,7 +93,7 @@ struct DeadLetterTests {
         }
         let again = try Bench([try definition(taking.url)], store, name)
         #expect(again.service.deadLetterCount("t") == 3)
-        #expect(try again.service.replayDeadLetters("t") == 3)
+        #expect(try again.service.replay(ofDeadLetters: "t").run() == 3)
         #expect(again.service.deadLetterCount("t") == 0)
         #expect(await eventually { again.service.pending("t") == 0 })
         #expect(ids.withLock { Set($0) } == Set(letters.map(\.id)))
@@ -113,7 +113,7 @@ struct DeadLetterTests {
         let time = try commit(1, bench)
         _ = try commit(2, bench)
         #expect(await eventually { bench.service.pending("t") == 0 && ids.withLock { $0.count } == 3 })
-        #expect(try bench.service.replay("t", since: time) == 2)
+        #expect(try bench.service.replay("t", since: time).run() == 2)
         #expect(await eventually { bench.service.pending("t") == 0 && ids.withLock { $0.count } == 5 })
         ids.withLock { ids in
             // They sort by commit.
@@ -160,7 +160,7 @@ struct DeadLetterTests {
         let count = 1200
         for number in 0..<count { _ = try commit(number, bench) }
         #expect(await eventually { bench.service.deadLetterCount("t") == count })
-        #expect(try bench.service.replayDeadLetters("t") == count)
+        #expect(try bench.service.replay(ofDeadLetters: "t").run() == count)
         #expect(await eventually { bench.service.deadLetterCount("t") == count })
         bench.stop()
     }
@@ -197,10 +197,10 @@ struct DeadLetterTests {
             [try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
         for number in 0..<5 { _ = try commit(number, bench) }
         #expect(await eventually { bench.service.deadLetterCount("t") == 5 })
-        #expect(try bench.service.deleteDeadLetters("t") == 5)
+        #expect(try bench.service.deletion(ofDeadLetters: "t").run() == 5)
         #expect(try bench.service.deadLetters("t", after: nil, limit: 10).isEmpty)
         #expect(bench.service.deadLetterCount("t") == 0)
-        #expect(throws: Status.self) { try bench.service.deleteDeadLetters("other") }
+        #expect(throws: Status.self) { try bench.service.deletion(ofDeadLetters: "other").run() }
         bench.stop()
     }
 

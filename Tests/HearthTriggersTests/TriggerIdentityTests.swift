@@ -60,7 +60,7 @@ struct TriggerIdentityTests {
     private func recordCount(_ store: MemoryStore) throws -> Int {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        return try ["q", "z"].reduce(0) { count, mark in
+        return try ["q", "z", "y"].reduce(0) { count, mark in
             try count + snapshot.count(.meta, KeyRange(prefix: Array(mark.utf8)), limit: .max)
         }
     }
