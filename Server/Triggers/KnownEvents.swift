@@ -131,7 +131,7 @@ struct EventRemoval: Sendable {
         var counts: [Int]
     }
 
-    /// What one transaction deletes, about.
+    /// Events that one transaction deletes, and as many dead letters.
     private static let recordsMax = 2000
 
     func run(_ ids: [TriggerID]) {
@@ -157,15 +157,14 @@ struct EventRemoval: Sendable {
         _ ids: [TriggerID], _ former: Progress, in transaction: any StoreTransaction
     ) throws(Status) -> Progress {
         var progress = former
-        var left = Self.recordsMax
-        while progress.done < ids.count, left > 0 {
+        while progress.done < ids.count {
             let id = ids[progress.done]
-            left -= ledger.deadLetterCount(id)
+            let hasAny = ledger.hasAny(of: id)
             let (count, isDone) = try ledger.forget(id, in: transaction, limit: Self.recordsMax)
             progress.counts[progress.done] += count
-            left -= count
-            if !isDone { break }
-            progress.done += 1
+            if isDone { progress.done += 1 }
+            // What all triggers have is too much for one transaction.
+            if hasAny || count > 0 || !isDone { break }
         }
         return progress
     }
