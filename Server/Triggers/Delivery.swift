@@ -104,6 +104,8 @@ package struct Delivery {
         var head: Int64
         /// Those of the head that were answered.
         var attempts = 0
+        /// Those of them that the pause before the next one doesn't depend on.
+        var pardoned = 0
         var followers = Queue<Int64>()
         /// Events of these versions are in the queue, but not in `followers`: all from the first on, of which the last is
         /// known.
@@ -331,6 +333,12 @@ package struct Delivery {
         while let lane = waiting.popDue(now) { ready.append(lane) }
     }
 
+    /// Has everything that waits for another attempt sent now, and its pauses begin anew. How many attempts there were stays.
+    package mutating func retry() {
+        for lane in lanes.values { lane.pardoned = lane.attempts }
+        while let lane = waiting.popDue(.max) { ready.append(lane) }
+    }
+
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
     package var hasMore: Bool {
         !terms.isPaused && (!ready.isEmpty || wantsEvents != nil)
@@ -363,18 +371,18 @@ package struct Delivery {
         case .impossible(let failure): return settle(lane, .dead(attempts: lane.attempts, failure))
         case .acknowledged: return settle(lane, .delivered)
         case .unreachable(let failure):
-            lane.failure = failure
+            lane.failure = endpoint.shared(failure)
             if event.version < expired { return settle(lane, .dead(attempts: lane.attempts, failure)) }
             ready.prepend(lane)
             return nil
         case .failed(let failure, let retryAfter):
-            lane.failure = failure
+            lane.failure = endpoint.shared(failure)
             lane.attempts += 1
             if !terms.repeatsAnswers { return settle(lane, .dropped(failure)) }
             if lane.attempts >= terms.attemptsMax ?? .max || event.version < expired {
                 return settle(lane, .dead(attempts: lane.attempts, failure))
             }
-            lane.deadline = now + terms.pause(after: lane.attempts, retryAfter, jitter())
+            lane.deadline = now + terms.pause(after: lane.attempts - lane.pardoned, retryAfter, jitter())
             waiting.insert(lane)
             return nil
         }
@@ -383,6 +391,7 @@ package struct Delivery {
     private mutating func settle(_ lane: Lane, _ result: Settled.Result) -> Settled {
         let event = lane.event
         lane.attempts = 0
+        lane.pardoned = 0
         lane.failure = nil
         if let next = takeFollower(lane) {
             lane.head = next
@@ -412,6 +421,7 @@ package struct Delivery {
             while let next = lane.followers.first, next < version {
                 settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts, failure)))
                 lane.attempts = 0
+                lane.pardoned = 0
                 lane.head = next
                 _ = takeFollower(lane)
             }
@@ -433,11 +443,21 @@ package struct DeliveryFailure: Error, Sendable, Hashable {
     }
 
     package let kind: Kind
-    package let message: String
+    /// A sentence of ours. Logs have this: what an endpoint answers may quote data.
+    package let reason: String
+    /// The beginning of what the endpoint has answered; empty without.
+    package let quote: String
 
-    package init(_ kind: Kind, _ message: String) {
+    /// - Parameter quote: on one line; see `AnswerQuote`.
+    package init(_ kind: Kind, _ reason: String, quote: String = "") {
         self.kind = kind
-        self.message = message
+        self.reason = reason
+        self.quote = quote
+    }
+
+    /// For administrators: the reason and the quote.
+    package var message: String {
+        quote.isEmpty ? reason : reason.dropLast(reason.hasSuffix(".") ? 1 : 0) + ": " + quote
     }
 
     /// As administrators see it.

@@ -39,12 +39,13 @@ package struct TriggersHTTP: HTTPExtension {
         case deadLetters(String, after: String?, limit: Int)
         case deleteDeadLetters(String)
         case replay(String)
+        case retry(String)
         case test(String)
 
         var changes: Bool {
             switch self {
             case .list, .get, .deadLetters: false
-            case .put, .delete, .deleteDeadLetters, .replay, .test: true
+            case .put, .delete, .deleteDeadLetters, .replay, .retry, .test: true
             }
         }
 
@@ -106,6 +107,7 @@ package struct TriggersHTTP: HTTPExtension {
         case ("GET", 2, "dead-letters"): return try deadLetters(segments[0], parameters)
         case ("DELETE", 2, "dead-letters"): found = .deleteDeadLetters(segments[0])
         case ("POST", 2, "replay"): found = .replay(segments[0])
+        case ("POST", 2, "retry"): found = .retry(segments[0])
         case ("POST", 2, "test"): found = .test(segments[0])
         default: throw .notFound("There is no method \(head.method) \(head.path).")
         }
@@ -169,6 +171,7 @@ package struct TriggersHTTP: HTTPExtension {
             return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
         case .deleteDeadLetters(let name): return Self.count(try service.deleteDeadLetters(name), "deadLetters")
         case .replay(let name): return Self.count(try replay(name, body), "events")
+        case .retry(let name): return Self.count(try service.retry(name), "pending")
         case .test(let name): throw .internalError("The test of \(name) has an answer of its own.")
         }
     }
