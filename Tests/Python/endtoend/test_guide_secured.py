@@ -157,7 +157,7 @@ def test_a_function_writes_to_the_realtime_database(secured: Secured) -> None:
     assert secured.ask("DELETE", "/rooms/red/members/bob.json")[0] == 200
     secured.settled("countMembers")
     assert secured.ask("GET", "/rooms/red/number.json") == (200, 2), secured.logs()
-    # An address may name the namespace in its first label; without one it is this.
+    # The namespace of an address that names none.
     assert secured.ask("GET", "/rooms/red/number.json?ns=my-app-default-rtdb") == (200, 2)
 
 
