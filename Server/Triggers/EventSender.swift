@@ -101,7 +101,7 @@ package final class EventSender: Sendable {
         _ done: @escaping @Sendable (Delivery.Answer, Response) -> Void
     ) {
         let request = Self.request(event, to: target, attempt: 1)
-        start(request, Exchange(keptBytesMax: keptBytesMax, keepsHeaders: true, clock: clock, done))
+        start(request, Exchange(keptBytesMax: keptBytesMax, keepsAll: true, clock: clock, done))
     }
 
     private func start(_ request: HTTPRequest, _ exchange: Exchange) {
@@ -141,7 +141,8 @@ private final class Exchange: @unchecked Sendable {
     }
 
     private let keptBytesMax: Int
-    private let keepsHeaders: Bool
+    /// Of any answer, and the body of a success, too.
+    private let keepsAll: Bool
     private let clock: any Clock
     private let done: @Sendable (Delivery.Answer, EventSender.Response) -> Void
     private let running = Mutex(Running())
@@ -152,12 +153,12 @@ private final class Exchange: @unchecked Sendable {
 
     /// - Parameter keptBytesMax: of the answer's body.
     init(
-        keptBytesMax: Int = AnswerQuote.bytesMax, keepsHeaders: Bool = false, clock: any Clock,
+        keptBytesMax: Int = AnswerQuote.bytesMax, keepsAll: Bool = false, clock: any Clock,
         _ done: @escaping @Sendable (Delivery.Answer, EventSender.Response) -> Void
     ) {
         self.clock = clock
         self.keptBytesMax = keptBytesMax
-        self.keepsHeaders = keepsHeaders
+        self.keepsAll = keepsAll
         self.done = done
     }
 
@@ -183,7 +184,7 @@ private final class Exchange: @unchecked Sendable {
                     .failed(DeliveryFailure(.cut, "The endpoint's answer has two lengths.")), cancels: true)
             }
             response.status = status
-            if keepsHeaders { response.headers = headers }
+            if keepsAll { response.headers = headers }
             if status == 429 || status == 503 {
                 retryAfterNanoseconds = headers.firstValue("retry-after").flatMap {
                     RetryAfter.nanoseconds($0, now: clock.now().microseconds / 1_000_000)
@@ -191,7 +192,8 @@ private final class Exchange: @unchecked Sendable {
             }
         case .body(let bytes):
             response.bodyBytes += bytes.count
-            response.body += bytes.prefix(keptBytesMax - response.body.count)
+            // Of a success nobody wants to know more.
+            if keepsAll || !isSuccess { response.body += bytes.prefix(keptBytesMax - response.body.count) }
             // The rest is of no interest.
             if response.bodyBytes >= EventSender.bodyBytesMax { end(answer, cancels: true) }
         case .unconnected: isUnconnected = true
@@ -201,11 +203,13 @@ private final class Exchange: @unchecked Sendable {
         }
     }
 
+    private var isSuccess: Bool { (200..<300).contains(response.status) }
+
     private var answer: Delivery.Answer {
         let status = response.status
         // An answer that ends before its head, in a form that libcurl takes.
         if status == 0 { return .failed(DeliveryFailure(.cut, "The endpoint's answer has no status.")) }
-        if (200..<300).contains(status) { return .acknowledged }
+        if isSuccess { return .acknowledged }
         return .failed(
             DeliveryFailure(
                 .status(status), "The endpoint answered \(status).", quote: AnswerQuote.string(response.body)),

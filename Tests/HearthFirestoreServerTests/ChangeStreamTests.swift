@@ -432,6 +432,28 @@ private final class OneStore: StoreProvider {
         try ChangeReaders(max: 1).begin(name, [1])
     }
 
+    @Test func readersCountForTheirCredential() async throws {
+        let site = try Site(readersMax: 3)
+        defer { site.stop() }
+        let owner = [HTTPHeader("authorization", "Bearer owner")]
+        let target = "\(Self.root)?wait=forever"
+        var open: [HTTPExchange] = []
+        for _ in 0..<2 { open.append(await site.get(target, owner).exchange) }
+        #expect(await eventually { site.readers.present.values.reduce(0, +) == 2 })
+        let (refused, _) = await site.get(target, owner)
+        #expect(await eventually { refused.isOver })
+        #expect(refused.status == 429)
+        #expect(String(decoding: refused.body, as: UTF8.self).contains("This credential has 2 of 3 readers"))
+        // Nobody may read, too, as there are no rules; and what has ended leaves its share.
+        open.append(await site.get(target).exchange)
+        #expect(await eventually { site.readers.present.values.reduce(0, +) == 3 })
+        let first = open[0]
+        await site.onLoop { first.onCancel?() }
+        #expect(await eventually { site.readers.present.values.reduce(0, +) == 2 })
+        for exchange in open.dropFirst() { await site.onLoop { exchange.onCancel?() } }
+        #expect(await eventually { site.readers.present.isEmpty })
+    }
+
     @Test func whatIsWrongIsAnsweredBeforeTheFirstLine() async throws {
         let site = try Site(readersMax: 0)
         defer { site.stop() }

@@ -51,6 +51,18 @@ import Testing
             let failure = #expect(throws: ToolFailure.self) { try settings() }
             #expect(failure?.message.hasSuffix("\(name): Unknown setting; did you mean \"\(nearest)\"?") == true)
         }
+        for (json, end) in [
+            (
+                #"{"credentials": [{"name": "a", "secretFile": "s", "scpoe": "read-only"}]}"#,
+                #"scpoe: Unknown setting; did you mean "scope"?"#
+            ),
+            (#"{"keys": [{"idd": "1", "secretFile": "s"}]}"#, #"idd: Unknown setting; did you mean "id"?"#),
+            (#"{"issuers": [{"isuer": "x"}]}"#, #"isuer: Unknown setting; did you mean "issuer"?"#),
+        ] {
+            folder.write("hearth.json", "{\"auth\": \(json)}")
+            let failure = #expect(throws: ToolFailure.self) { try settings() }
+            #expect(failure?.message.hasSuffix(end) == true, "\(failure as Any)")
+        }
         let all =
             #"{"port": 1, "tls-cert": "", "auth": {}, "bundles": {}, "changes": {}, "triggers": {}, "x": 1, "prot": 2}"#
         let root = try ConfigurationValue(parsing: Array(all.utf8), file: "f")

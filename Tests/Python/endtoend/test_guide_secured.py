@@ -1,6 +1,6 @@
 """The guide to functions with a secured server, run: configuration, files and functions, as they are on the page.
 
-Only ports are exchanged for free ones. The certificate is for localhost, and trusted as the page says.
+Only ports are exchanged for free ones, and the server is reached at 127.0.0.1 alone. The certificate is for localhost, and trusted as the page says.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Secured:
         (folder / "placeholder.json").write_text(placeholder)
         (folder / "administrator.secret").write_text(ADMINISTRATOR)
         self.settings = json.loads(configuration)
+        assert self.settings.pop("host") == "*"
         # For the test itself: the functions' own may not see triggers.
         self.settings["auth"]["credentials"].append({"name": "test", "secretFile": "administrator.secret"})
         self.write()
