@@ -195,7 +195,7 @@ package struct DeadLetter: Sendable, Equatable {
             }
         bytes.append(kind)
         withUnsafeBytes(of: UInt16(clamping: status).bigEndian) { bytes += $0 }
-        // A character that is cut is replaced when it is read.
+        // With the endpoint's words. A character that is cut is replaced when it is read.
         let message = Array(failure.message.utf8.prefix(Self.messageBytesMax))
         withUnsafeBytes(of: UInt16(message.count).bigEndian) { bytes += $0 }
         return bytes + message + (body?.bytes ?? record)

@@ -113,6 +113,8 @@ package struct Delivery {
     /// The attempts of an event that were answered.
     private struct Attempts {
         var count = 0
+        /// Those of them that the pause before the next one doesn't depend on.
+        var pardoned = 0
         /// Why the last one failed.
         var failure: DeliveryFailure?
         /// When the next one may be made.
@@ -395,6 +397,13 @@ package struct Delivery {
         while let lane = waiting.popDue(now) { ready.append(lane) }
     }
 
+    /// Has everything that waits for another attempt sent now, and its pauses begin anew. How many attempts there were stays.
+    package mutating func retry() {
+        for lane in lanes.values { lane.attempts.pardoned = lane.attempts.count }
+        attempted = attempted.mapValues { Attempts(count: $0.count, pardoned: $0.count, failure: $0.failure) }
+        while let lane = waiting.popDue(.max) { ready.append(lane) }
+    }
+
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
     package var hasMore: Bool {
         !terms.isPaused && (!ready.isEmpty || wantsEvents != nil)
@@ -425,18 +434,18 @@ package struct Delivery {
         case .impossible(let failure): return settle(lane, .dead(attempts: lane.attempts.count, failure))
         case .acknowledged: return settle(lane, .delivered)
         case .unreachable(let failure):
-            lane.attempts.failure = failure
+            lane.attempts.failure = endpoint.shared(failure)
             if event.version < expired { return settle(lane, .dead(attempts: lane.attempts.count, failure)) }
             repeatHead(lane)
         case .failed(let failure, let retryAfter):
-            lane.attempts.failure = failure
+            lane.attempts.failure = endpoint.shared(failure)
             lane.attempts.count += 1
             let count = lane.attempts.count
             if !terms.repeatsAnswers { return settle(lane, .dropped(failure)) }
             if count >= terms.attemptsMax ?? .max || event.version < expired {
                 return settle(lane, .dead(attempts: count, failure))
             }
-            lane.attempts.deadline = now + terms.pause(after: count, retryAfter, jitter())
+            lane.attempts.deadline = now + terms.pause(after: count - lane.attempts.pardoned, retryAfter, jitter())
             repeatHead(lane, isPausing: true)
         }
         return nil

@@ -10,11 +10,21 @@ package struct DeliveryFailure: Error, Sendable, Hashable {
     }
 
     package let kind: Kind
-    package let message: String
+    /// A sentence of ours. Logs have this: what an endpoint answers may quote data.
+    package let reason: String
+    /// The beginning of what the endpoint has answered; empty without.
+    package let quote: String
 
-    package init(_ kind: Kind, _ message: String) {
+    /// - Parameter quote: on one line; see `AnswerQuote`.
+    package init(_ kind: Kind, _ reason: String, quote: String = "") {
         self.kind = kind
-        self.message = message
+        self.reason = reason
+        self.quote = quote
+    }
+
+    /// For administrators: the reason and the quote.
+    package var message: String {
+        quote.isEmpty ? reason : reason.dropLast(reason.hasSuffix(".") ? 1 : 0) + ": " + quote
     }
 
     /// As administrators see it.

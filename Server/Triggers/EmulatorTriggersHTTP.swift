@@ -317,7 +317,7 @@ package final class EmulatorTriggers: Sendable {
     private static func type(
         _ value: ConfigurationValue, _ product: EventType.Product
     ) throws(Status) -> EventType {
-        let type = try value.located { () throws(Status) in try EventType(try value.string()) }
+        let type = try EventType(value)
         if type.product != product {
             throw value.failure(
                 "Expected a type of events of \(product == .firestore ? "Cloud Firestore" : "the Realtime Database").")

@@ -343,6 +343,16 @@ package final class TriggerService: Sendable {
         }
     }
 
+    /// Has the events of a trigger that wait for another attempt sent now, as when its function was mended.
+    /// - Returns: how many events are not settled.
+    /// - Throws: NOT_FOUND for an unknown one, FAILED_PRECONDITION for one that is paused, UNAVAILABLE when the server is being
+    ///   stopped.
+    func retry(_ name: String) throws(Status) -> Int {
+        if try existing(name).terms.isPaused { throw .failedPrecondition("The trigger \"\(name)\" is paused.") }
+        dispatcher.retry(name)
+        return pending(name)
+    }
+
     /// Ends a trigger, and drops its events and dead letters.
     /// - Parameter revision: only if this is still its definition.
     /// - Returns: false when there was none.

@@ -39,12 +39,13 @@ package struct TriggersHTTP: HTTPExtension {
         case deadLetters(String, after: String?, limit: Int)
         case deleteDeadLetters(String)
         case replay(String)
+        case retry(String)
         case test(String)
 
         var changes: Bool {
             switch self {
             case .list, .get, .deadLetters: false
-            case .put, .delete, .deleteDeadLetters, .replay, .test: true
+            case .put, .delete, .deleteDeadLetters, .replay, .retry, .test: true
             }
         }
 
@@ -106,6 +107,7 @@ package struct TriggersHTTP: HTTPExtension {
         case ("GET", 2, "dead-letters"): return try deadLetters(segments[0], parameters)
         case ("DELETE", 2, "dead-letters"): found = .deleteDeadLetters(segments[0])
         case ("POST", 2, "replay"): found = .replay(segments[0])
+        case ("POST", 2, "retry"): found = .retry(segments[0])
         case ("POST", 2, "test"): found = .test(segments[0])
         default: throw .notFound("There is no method \(head.method) \(head.path).")
         }
@@ -192,6 +194,7 @@ package struct TriggersHTTP: HTTPExtension {
             return Array("{}".utf8)
         case .deadLetters(let name, let after, let limit):
             return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
+        case .retry(let name): return Self.count(try service.retry(name), "pending")
         case .deleteDeadLetters(let name), .replay(let name), .test(let name):
             throw .internalError("This method of \(name) has an answer of its own.")
         }

@@ -122,6 +122,45 @@ struct DeliveryTests {
         }
     }
 
+    @Test func aRetryEndsAllPausesAndBeginsThemAnew() {
+        var owner = Owner()
+        owner.add((1, "a"), (2, "b"))
+        for attempt in 1...9 {
+            #expect(owner.next()! == (1, attempt))
+            if attempt == 1 { #expect(owner.next()! == (2, 1)) }
+            owner.end(1, .failed(failure))
+            owner.now = owner.nextTime!
+        }
+        // One is under way meanwhile.
+        owner.now -= 1
+        #expect(owner.next() == nil)
+        owner.delivery.retry()
+        #expect(owner.next()! == (1, 10))
+        owner.end(1, .failed(failure, retryAfterNanoseconds: 500 * second))
+        owner.end(2, .failed(failure))
+        #expect(owner.nextTime == owner.now + second)
+        owner.delivery.retry()
+        let next = [owner.next()!, owner.next()!]
+        #expect(next.contains { $0 == (1, 11) } && next.contains { $0 == (2, 2) })
+        owner.end(1, .failed(failure))
+        #expect(owner.nextTime == owner.now + second)
+        // The attempts count on.
+        owner.now += second
+        #expect(owner.next()! == (1, 12))
+    }
+
+    @Test func equalFailuresOfManyEventsShareTheirMemory() {
+        let endpoint = DeliveryEndpoint()
+        let first = endpoint.shared(DeliveryFailure(.status(500), "no", quote: String(repeating: "x", count: 500)))
+        let second = endpoint.shared(DeliveryFailure(.status(500), "no", quote: String(repeating: "x", count: 500)))
+        func memory(_ string: String) -> UnsafeRawPointer? {
+            var string = string
+            return string.withUTF8 { UnsafeRawPointer($0.baseAddress) }
+        }
+        #expect(memory(first.quote) == memory(second.quote))
+        #expect(endpoint.shared(DeliveryFailure(.timeout, "late")).kind == .timeout)
+    }
+
     @Test func whatTheEndpointAsksForCountsUpToTheLongestPause() {
         var owner = Owner()
         owner.add((1, "a"))

@@ -213,6 +213,35 @@ struct EventDispatcherTests {
         #expect(sender.attempts == [2])
     }
 
+    @Test func aRetryDoesNotWaitForItsTime() {
+        add((1, "a"), (2, "b"))
+        sender.answerAll(.failed(DeliveryFailure(.status(500), "no")))
+        run()
+        dispatcher.retry("another")
+        run()
+        #expect(sender.versions.isEmpty)
+        dispatcher.retry("t")
+        run()
+        #expect(sender.versions == [1, 2] && sender.attempts == [2, 2])
+        // Neither does the probe of an endpoint that can't be reached, after which all are sent.
+        for _ in 0..<6 {
+            sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "refused")))
+            run()
+            clock.advance(seconds: 10)
+            run()
+        }
+        sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "refused")))
+        run()
+        #expect(sender.versions.isEmpty)
+        dispatcher.retry("t")
+        run()
+        #expect(sender.versions == [1, 2])
+        sender.answerAll(.acknowledged)
+        clock.advance(seconds: 1)
+        run()
+        #expect(left.isEmpty)
+    }
+
     @Test func routesOfATriggerShareItsRequests() {
         let other = Source()
         add((1, "a"), (2, "b"), (3, "c"))
