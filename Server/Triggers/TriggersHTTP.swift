@@ -137,7 +137,7 @@ package struct TriggersHTTP: HTTPExtension {
     /// Waits for disks, so not on the loop; what may take long doesn't keep the rest waiting.
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
         switch method {
-        case .list, .get, .put, .delete:
+        case .list, .get, .put, .delete, .retry:
             service.background { finish(call, Result { () throws(Status) in try answer(method, body) }) }
         case .deadLetters:
             service.longBackground { finish(call, Result { () throws(Status) in try answer(method, body) }) }
@@ -194,7 +194,7 @@ package struct TriggersHTTP: HTTPExtension {
             return Array("{}".utf8)
         case .deadLetters(let name, let after, let limit):
             return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
-        case .retry(let name): return Self.count(try service.retry(name), "pending")
+        case .retry(let name): return Array("{\"pending\":\(try service.retry(name))}".utf8)
         case .deleteDeadLetters(let name), .replay(let name), .test(let name):
             throw .internalError("This method of \(name) has an answer of its own.")
         }

@@ -144,7 +144,7 @@ struct DeadLetterTests {
         #expect(await eventually { bench.service.pending("t") == 0 })
         _ = try commit(9, bench)
         begun.wait()
-        #expect(try bench.service.replay("t", since: time) == 2)
+        #expect(try bench.service.replay("t", since: time).run() == 2)
         replayed.wait()
         #expect(await eventually { bench.service.pending("t") == 0 })
     }

@@ -435,6 +435,19 @@ struct DeliveryTests {
         #expect(owner.next()! == (6, 1))
     }
 
+    @Test func whatIsReadAnewIsRetriedAtOnceToo() {
+        var owner = Owner()
+        owner.add((5, "a"))
+        #expect(owner.next()! == (5, 1))
+        owner.end(5, .failed(failure))
+        owner.addAgain([event(1, "b")])
+        owner.delivery.retry()
+        #expect(owner.next()! == (1, 1) && owner.next()! == (5, 2))
+        // The pauses begin anew.
+        owner.end(5, .failed(failure))
+        #expect(owner.nextTime == second)
+    }
+
     @Test func aSettledEventIsNotReadAgainBeforeItIsStored() {
         var owner = Owner()
         owner.add((5, "a"), (6, "b"))
