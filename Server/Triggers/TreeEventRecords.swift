@@ -59,7 +59,7 @@ enum TreeEventRecords: EventRecords {
     }
 
     /// Deletes an event from a queue, and with the last reference what it refers to.
-    /// - Returns: the bytes of that, about; nil when the queue has no such event.
+    /// - Returns: the bytes of what the queue has of it; nil when that has no such event.
     static func release(
         _ event: Delivery.Event, from queue: EventQueue, in transaction: any StoreTransaction
     ) throws(Status) -> Int? {
@@ -74,17 +74,14 @@ enum TreeEventRecords: EventRecords {
             }
             return queuedBytes
         }
-        let recordKey = key(recordMark, event.version, event.key)
-        var recordBytes = 0
-        _ = try transaction.read(.meta, recordKey) { bytes throws(Status) in recordBytes = bytes.count }
-        try transaction.delete(.meta, recordKey)
+        try transaction.delete(.meta, key(recordMark, event.version, event.key))
         let authorKey = key(authorMark, event.version)
         if try transaction.get(.meta, authorKey) != nil,
             try transaction.count(.meta, KeyRange(prefix: key(recordMark, event.version)), limit: 1) == 0
         {
             try transaction.delete(.meta, authorKey)
         }
-        return queuedBytes + recordBytes
+        return queuedBytes
     }
 
     static func restore(

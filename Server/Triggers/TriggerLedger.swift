@@ -439,7 +439,7 @@ protocol EventRecords: SendableMetatype {
     static var queuesRecords: Bool { get }
 
     /// Deletes an event from a queue, with what only it refers to.
-    /// - Returns: the bytes of that, about; nil when the queue has no such event.
+    /// - Returns: the bytes of what the queue has of it; nil when that has no such event.
     static func release(
         _ event: Delivery.Event, from queue: EventQueue, in transaction: any StoreTransaction
     ) throws(Status) -> Int?
