@@ -20,7 +20,7 @@ extension Database {
         let recorder = pipeline.recorder.withLock { $0 }
         pipeline.perform(
             { transaction throws(Status) in
-                let needed = try recorder?.neededVersion(in: transaction)
+                let needed = recorder?.neededVersion
                 let horizon = min(horizon, needed ?? .max)
                 let range = Feed.range(before: horizon)
                 let cursor = try transaction.scan(.feed, range, reverse: false, values: false)

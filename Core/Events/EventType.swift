@@ -50,6 +50,9 @@ package struct EventType: Sendable, Hashable {
         return all
     }()
 
+    /// The names of all that there are.
+    package static var names: [String] { all.keys.sorted(by: { UTF8Order.compare($0, $1) < 0 }) }
+
     /// - Throws: INVALID_ARGUMENT for a name that is none.
     package init(_ name: String) throws(Status) {
         guard let type = Self.all[name] else { throw .invalidArgument("There is no event type \"\(name)\".") }

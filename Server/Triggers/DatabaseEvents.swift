@@ -22,7 +22,7 @@ package final class DatabaseEvents: EventRecorder {
 
     package let ledger: TriggerLedger
     private let triggers: Mutex<Triggers>
-    private let notify: @Sendable (_ events: DatabaseEvents, _ trigger: TriggerID) -> Void
+    private let notify: @Sendable (_ trigger: TriggerID) -> Void
 
     /// - Parameters:
     ///   - former: the ledger of the same database, when it was open before.
@@ -31,7 +31,7 @@ package final class DatabaseEvents: EventRecorder {
     package init(
         _ triggers: Triggers, in snapshot: any Snapshot, former: TriggerLedger? = nil,
         serial: (_ name: String) -> UInt64 = { _ in 0 },
-        notify: @escaping @Sendable (_ events: DatabaseEvents, _ trigger: TriggerID) -> Void
+        notify: @escaping @Sendable (_ trigger: TriggerID) -> Void
     ) throws(Status) {
         self.triggers = Mutex(triggers)
         ledger = try TriggerLedger(DocumentEventRecords.self, in: snapshot, former: former, serial: serial)
@@ -52,9 +52,10 @@ package final class DatabaseEvents: EventRecorder {
     ) {
         let hasBegun = SharedValue(Mutex(false))
         database.perform(
-            { transaction throws(Status) in
+            { [ledger] transaction throws(Status) in
                 hasBegun.value.withLock { $0 = true }
                 try body(transaction)
+                try ledger.finish(in: transaction)
             },
             completion: { [self] result in
                 // A closed database refuses on another thread, where nothing is staged.
@@ -89,11 +90,16 @@ package final class DatabaseEvents: EventRecorder {
         return change.before == nil ? .created : change.after == nil ? .deleted : .updated
     }
 
+    package func finish(in transaction: any StoreTransaction) throws(Status) { try ledger.finish(in: transaction) }
+
     package func ended(isDurable: Bool) {
-        for trigger in ledger.ended(isDurable: isDurable) { notify(self, trigger) }
+        for trigger in ledger.ended(isDurable: isDurable) { notify(trigger) }
     }
 
-    package func clear(in transaction: any StoreTransaction) throws(Status) { try ledger.clear(in: transaction) }
+    package func clear(in transaction: any StoreTransaction) throws(Status) {
+        try ledger.clear(in: transaction)
+        try ledger.finish(in: transaction)
+    }
 
-    package func neededVersion(in snapshot: any Snapshot) throws(Status) -> Int64? { ledger.presentOldest }
+    package var neededVersion: Int64? { ledger.presentOldest }
 }

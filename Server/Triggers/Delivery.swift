@@ -12,8 +12,11 @@ import HearthModel
 /// - An endpoint that can't be connected fails as a whole: one attempt after the other is made as a probe, and none of them
 ///   counts.
 ///
-/// The owner reads the queue when `wantsEvents` says so, sends what `next` returns, reports each answer to `ended`, and
-/// removes from the queue what is settled. Nothing is read twice but what was left out, so removal may be late.
+/// The owner reads the queue when `wantsEvents` says so, sends what `next` returns, reports each answer to `ended`,
+/// removes from the queue what is settled, and reports that to `stored`: until then it's passed over.
+///
+/// Events may be put into the queue before what was read already: `readAnew` begins again at its start. What is being sent
+/// then keeps its lane, in which those that were put before wait for it; everything else is read again.
 package struct Delivery {
     package struct Event: Hashable, Sendable {
         /// Of the commit.
@@ -24,6 +27,11 @@ package struct Delivery {
         package init(version: Int64, key: [UInt8]) {
             self.version = version
             self.key = key
+        }
+
+        /// Whether it is the other one, or before it in the queue.
+        func isAtMost(_ other: Event) -> Bool {
+            version != other.version ? version < other.version : !other.key.lexicographicallyPrecedes(key)
         }
     }
 
@@ -85,6 +93,10 @@ package struct Delivery {
     /// Everything in the queue up to here was read.
     private var read: Event?
     private var mayHaveMore = true
+    /// Settled events that the queue may still have.
+    private var unstored: Set<Event> = []
+    /// What is known of attempts of events that are read again; of as many as there may be lanes.
+    private var attempted: [Event: Attempts] = [:]
 
     /// - Parameter endpoint: shared by the deliveries of a trigger, one for each database.
     package init(
@@ -98,12 +110,23 @@ package struct Delivery {
         endpoint.concurrency = terms.concurrency
     }
 
+    /// The attempts of an event that were answered.
+    private struct Attempts {
+        var count = 0
+        /// Those of them that the pause before the next one doesn't depend on.
+        var pardoned = 0
+        /// Why the last one failed.
+        var failure: DeliveryFailure?
+        /// When the next one may be made.
+        var deadline: UInt64 = 0
+    }
+
     private final class Lane: HeapTimer {
         let id: [UInt8]
         let key: [UInt8]
         var head: Int64
-        /// Those of the head that were answered.
-        var attempts = 0
+        /// Of the head.
+        var attempts = Attempts()
         var followers = Queue<Int64>()
         /// Events of these versions are in the queue, but not in `followers`: all from the first on, of which the last is
         /// known.
@@ -116,10 +139,8 @@ package struct Delivery {
         /// As how many it counts.
         var count = 0
         /// When the head is sent again.
-        var deadline: UInt64 = 0
+        var deadline: UInt64 { attempts.deadline }
         var heapIndex = -1
-        /// Why the last attempt failed.
-        var failure: DeliveryFailure?
 
         init(_ id: [UInt8], _ event: Event) {
             self.id = id
@@ -128,6 +149,9 @@ package struct Delivery {
         }
 
         var event: Event { Event(version: head, key: key) }
+
+        /// Whether an event of the lane is being sent: when it's read again, it's known.
+        func isSending(_ version: Int64) -> Bool { isSending && head == version }
     }
 
     // MARK: Reading the queue
@@ -157,19 +181,57 @@ package struct Delivery {
     /// - Parameter isEnd: whether there are no more.
     package mutating func take(_ events: [Event], isEnd: Bool) {
         if pass != nil || starvedCount > 0 { return takeAgain(events, isEnd: isEnd) }
-        for event in events {
+        for event in events where !unstored.contains(event) {
             let id = laneID(event)
             if let lane = lanes[id] {
-                append(event.version, to: lane)
+                if !lane.isSending(event.version) { append(event.version, to: lane) }
             } else {
                 let lane = Lane(id, event)
                 lanes[id] = lane
                 charge(lane)
-                ready.append(lane)
+                begin(event.version, lane)
             }
         }
         if let last = events.last { read = last }
         if isEnd { mayHaveMore = false }
+    }
+
+    /// Has an event sent next of its lane: now, or when the pause after its last attempt is over.
+    private mutating func begin(_ version: Int64, _ lane: Lane) {
+        lane.head = version
+        if attempted.isEmpty {
+            lane.attempts = Attempts()
+        } else {
+            lane.attempts = attempted.removeValue(forKey: lane.event) ?? Attempts()
+        }
+        if lane.attempts.count > 0 { waiting.insert(lane) } else { ready.append(lane) }
+    }
+
+    /// Settled events were removed from the queue.
+    package mutating func stored(_ settled: [Settled]) { for one in settled { unstored.remove(one.event) } }
+
+    /// Reads the queue from its start: events were put into it behind which it was read already.
+    package mutating func readAnew() {
+        read = nil
+        pass = nil
+        mayHaveMore = true
+        ready = Queue()
+        waiting.removeAll()
+        starvedCount = 0
+        for lane in lanes.values {
+            if !lane.isStarved, !lane.isSending { remember(lane) }
+            if !lane.isSending { drop(lane) }
+            followerCount -= lane.followers.count
+            lane.followers = Queue()
+            lane.leftOut = nil
+            lane.isHungry = false
+            if lane.isSending { charge(lane) }
+        }
+    }
+
+    /// Keeps what is known of the head's attempts until it is read again.
+    private mutating func remember(_ lane: Lane) {
+        if lane.attempts.count > 0, attempted.count < bounds.lanes { attempted[lane.event] = lane.attempts }
     }
 
     private mutating func append(_ version: Int64, to lane: Lane) {
@@ -261,7 +323,7 @@ package struct Delivery {
                 isOver = true
                 break
             }
-            if let lane = lanes[laneID(event)] { takeAgain(event.version, lane, &pass) }
+            if !unstored.contains(event), let lane = lanes[laneID(event)] { takeAgain(event.version, lane, &pass) }
             if pass.hungryCount == 0 { break }
         }
         if let last = events.last { pass.after = last }
@@ -270,13 +332,15 @@ package struct Delivery {
     }
 
     private mutating func takeAgain(_ version: Int64, _ lane: Lane, _ pass: inout Pass) {
-        guard let leftOut = lane.leftOut, pass.from <= leftOut.first, leftOut.first <= version else { return }
+        guard let leftOut = lane.leftOut, pass.from <= leftOut.first, leftOut.first...leftOut.last ~= version
+        else { return }
         if pass.passed.contains(ObjectIdentifier(lane)) { return }
         if lane.isStarved {
             lane.isStarved = false
             starvedCount -= 1
-            lane.head = version
-            ready.append(lane)
+            begin(version, lane)
+        } else if lane.isSending(version) {
+            // It has come by what is under way.
         } else if hasSpace(lane) {
             addFollower(version, lane)
         } else {
@@ -322,6 +386,8 @@ package struct Delivery {
         starvedCount = 0
         pass = nil
         mayHaveMore = false
+        unstored = []
+        attempted = [:]
     }
 
     // MARK: Sending
@@ -329,6 +395,13 @@ package struct Delivery {
     /// Takes up what waited for another attempt, and is due.
     package mutating func wake(_ now: UInt64) {
         while let lane = waiting.popDue(now) { ready.append(lane) }
+    }
+
+    /// Has everything that waits for another attempt sent now, and its pauses begin anew. How many attempts there were stays.
+    package mutating func retry() {
+        for lane in lanes.values { lane.attempts.pardoned = lane.attempts.count }
+        attempted = attempted.mapValues { Attempts(count: $0.count, pardoned: $0.count, failure: $0.failure) }
+        while let lane = waiting.popDue(.max) { ready.append(lane) }
     }
 
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
@@ -342,7 +415,7 @@ package struct Delivery {
         guard !terms.isPaused, endpoint.mayBegin(now), let lane = ready.popFirst() else { return nil }
         endpoint.begin()
         lane.isSending = true
-        return (lane.event, lane.attempts + 1)
+        return (lane.event, lane.attempts.count + 1)
     }
 
     /// When `wake` has something to do next.
@@ -356,44 +429,89 @@ package struct Delivery {
         guard let lane = lanes[laneID(event)], lane.isSending, lane.head == event.version else { return nil }
         lane.isSending = false
         switch answer {
-        case .unsent:
-            ready.prepend(lane)
-            return nil
+        case .unsent: repeatHead(lane)
         case .gone: return settle(lane, .gone)
-        case .impossible(let failure): return settle(lane, .dead(attempts: lane.attempts, failure))
+        case .impossible(let failure): return settle(lane, .dead(attempts: lane.attempts.count, failure))
         case .acknowledged: return settle(lane, .delivered)
         case .unreachable(let failure):
-            lane.failure = failure
-            if event.version < expired { return settle(lane, .dead(attempts: lane.attempts, failure)) }
-            ready.prepend(lane)
-            return nil
+            lane.attempts.failure = endpoint.shared(failure)
+            if event.version < expired { return settle(lane, .dead(attempts: lane.attempts.count, failure)) }
+            repeatHead(lane)
         case .failed(let failure, let retryAfter):
-            lane.failure = failure
-            lane.attempts += 1
+            lane.attempts.failure = endpoint.shared(failure)
+            lane.attempts.count += 1
+            let count = lane.attempts.count
             if !terms.repeatsAnswers { return settle(lane, .dropped(failure)) }
-            if lane.attempts >= terms.attemptsMax ?? .max || event.version < expired {
-                return settle(lane, .dead(attempts: lane.attempts, failure))
+            if count >= terms.attemptsMax ?? .max || event.version < expired {
+                return settle(lane, .dead(attempts: count, failure))
             }
-            lane.deadline = now + terms.pause(after: lane.attempts, retryAfter, jitter())
+            lane.attempts.deadline = now + terms.pause(after: count - lane.attempts.pardoned, retryAfter, jitter())
+            repeatHead(lane, isPausing: true)
+        }
+        return nil
+    }
+
+    /// Sends the head of a lane again, unless events were put before it meanwhile.
+    /// - Parameter isPausing: whether it waits for its time.
+    private mutating func repeatHead(_ lane: Lane, isPausing: Bool = false) {
+        if isOvertaken(lane) {
+            remember(lane)
+            advance(lane)
+        } else if isPausing {
             waiting.insert(lane)
-            return nil
+        } else {
+            ready.prepend(lane)
         }
     }
 
+    /// Whether other events of the lane come before its head, or may come: the queue was read anew while it was sent. The
+    /// head is then among those that are still to be read, that are left out, or that follow.
+    private mutating func isOvertaken(_ lane: Lane) -> Bool {
+        guard let read, lane.event.isAtMost(read) else { return true }
+        if let leftOut = lane.leftOut, leftOut.first <= lane.head {
+            lane.leftOut = (leftOut.first, max(leftOut.last, lane.head))
+            return true
+        }
+        guard let first = lane.followers.first, first < lane.head else { return false }
+        followHead(lane)
+        return true
+    }
+
+    /// Has the head of a lane follow those that come before it.
+    private mutating func followHead(_ lane: Lane) {
+        var followers = Queue<Int64>()
+        var isIn = false
+        lane.followers.forEach { version in
+            if !isIn, version > lane.head {
+                followers.append(lane.head)
+                isIn = true
+            }
+            followers.append(version)
+        }
+        if !isIn { followers.append(lane.head) }
+        lane.followers = followers
+        followerCount += 1
+        charge(lane)
+    }
+
     private mutating func settle(_ lane: Lane, _ result: Settled.Result) -> Settled {
-        let event = lane.event
-        lane.attempts = 0
-        lane.failure = nil
+        let settled = Settled(event: lane.event, result: result)
+        unstored.insert(settled.event)
+        advance(lane)
+        return settled
+    }
+
+    /// Goes on to the next event of a lane, or ends it.
+    private mutating func advance(_ lane: Lane) {
         if let next = takeFollower(lane) {
-            lane.head = next
-            ready.append(lane)
+            begin(next, lane)
         } else if lane.leftOut != nil {
+            lane.attempts = Attempts()
             lane.isStarved = true
             starvedCount += 1
         } else {
             drop(lane)
         }
-        return Settled(event: event, result: result)
     }
 
     /// Ends what waits and is too old, also while the endpoint can't be reached.
@@ -407,73 +525,17 @@ package struct Delivery {
         ready = kept
         for lane in old {
             waiting.remove(lane)
-            let failure = lane.failure ?? DeliveryFailure(.unreachable, "Not sent.")
+            let failure = lane.attempts.failure ?? DeliveryFailure(.unreachable, "Not sent.")
             // What is too old behind the head ends with it.
             while let next = lane.followers.first, next < version {
-                settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts, failure)))
-                lane.attempts = 0
+                settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts.count, failure)))
+                unstored.insert(lane.event)
+                lane.attempts = Attempts()
                 lane.head = next
                 _ = takeFollower(lane)
             }
-            settled.append(settle(lane, .dead(attempts: lane.attempts, failure)))
+            settled.append(settle(lane, .dead(attempts: lane.attempts.count, failure)))
         }
         return settled
-    }
-}
-
-/// Why an attempt failed.
-package struct DeliveryFailure: Error, Sendable, Hashable {
-    package enum Kind: Sendable, Hashable {
-        /// The endpoint's answer.
-        case status(Int)
-        case timeout
-        /// The answer was not whole, or no HTTP.
-        case cut
-        case unreachable
-    }
-
-    package let kind: Kind
-    package let message: String
-
-    package init(_ kind: Kind, _ message: String) {
-        self.kind = kind
-        self.message = message
-    }
-
-    /// As administrators see it.
-    package var status: String {
-        switch kind {
-        case .status(let number): String(number)
-        case .timeout: "timeout"
-        case .cut: "cut"
-        case .unreachable: "unreachable"
-        }
-    }
-}
-
-/// How one trigger's events are sent.
-package struct DeliveryTerms: Sendable, Equatable {
-    /// Whether a document's events are sent one after the other.
-    package var isOrdered = true
-    /// Requests under way at most.
-    package var concurrency = 16
-    package var minBackoffNanoseconds: UInt64 = 1_000_000_000
-    package var maxBackoffNanoseconds: UInt64 = 600_000_000_000
-    /// Attempts of an event that were answered; nil for any number.
-    package var attemptsMax: Int?
-    /// Whether an attempt that was answered otherwise than with success is made again.
-    package var repeatsAnswers = true
-    package var isPaused = false
-
-    package init() {}
-
-    /// The pause before the next attempt.
-    /// - Parameters:
-    ///   - attempts: that failed.
-    ///   - retryAfter: what the endpoint asked for, which counts up to the longest pause.
-    func pause(after attempts: Int, _ retryAfter: UInt64?, _ jitter: Double) -> UInt64 {
-        let doubled = minBackoffNanoseconds.multipliedReportingOverflow(by: 1 << UInt64(min(attempts - 1, 40)))
-        let pause = doubled.overflow ? maxBackoffNanoseconds : min(maxBackoffNanoseconds, doubled.partialValue)
-        return max(UInt64(Double(pause) * jitter), min(retryAfter ?? 0, maxBackoffNanoseconds))
     }
 }

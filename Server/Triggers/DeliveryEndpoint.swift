@@ -11,6 +11,8 @@ package final class DeliveryEndpoint {
     private var used = DeliveryBudget.Amounts()
     private let budget: DeliveryBudget
 
+    private var lastFailure: DeliveryFailure?
+
     private static let firstPause: UInt64 = 500_000_000
     private static let lastPause: UInt64 = 10_000_000_000
 
@@ -73,6 +75,13 @@ package final class DeliveryEndpoint {
         }
     }
 
+    /// The same failure, in the memory of the last one when they are equal: most of an endpoint's are.
+    func shared(_ failure: DeliveryFailure) -> DeliveryFailure {
+        if let lastFailure, lastFailure == failure { return lastFailure }
+        lastFailure = failure
+        return failure
+    }
+
     private func failed(_ now: UInt64) {
         // Requests that were begun before the first failure fail soon after it: one failure.
         if isDown, !isProbing { return }
@@ -82,7 +91,7 @@ package final class DeliveryEndpoint {
         probeAt = now + pause
     }
 
-    /// It has another address, of which nothing is known.
+    /// It has another address, of which nothing is known; or somebody knows that it can be reached.
     package func moved() {
         isDown = false
         isProbing = false

@@ -19,24 +19,13 @@ package final class DocumentEventSource: EventSource {
         }
     }
 
-    package enum Opening: Sendable {
-        case open(Open)
-        case opening
-        case gone
-    }
+    package typealias Opening = SourceOpening<Open>
 
-    private let open: @Sendable () -> Opening
+    private let opening: SourceAccess<Open>
+    let definition: SourceDefinition
     private let location: String
     private let clock: any Clock
-    private let definition: Mutex<TriggerDefinition>
-    private let horizon: Mutex<HistoryHorizon>
     private let states = Mutex(DocumentStates())
-    /// While something is read.
-    private let current = Mutex<Open?>(nil)
-    /// The newest commit that is known, and its monotonic time.
-    private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
-    /// Since the database was opened first; nil before.
-    private let elapsed = Mutex<ElapsedTime?>(nil)
 
     /// - Parameters:
     ///   - open: the database if it is open; otherwise has it opened.
@@ -46,11 +35,9 @@ package final class DocumentEventSource: EventSource {
         open: @escaping @Sendable () -> Opening
     ) {
         self.clock = clock
-        horizon = Mutex(HistoryHorizon(clock: clock, keptSeconds: definition.maxAgeSeconds))
-        newest = Mutex((0, clock.monotonicNanoseconds()))
-        self.open = open
         self.location = location
-        self.definition = Mutex(definition)
+        self.definition = SourceDefinition(definition, clock: clock)
+        opening = SourceAccess(open)
     }
 
     /// Of a database that stays open.
@@ -62,33 +49,16 @@ package final class DocumentEventSource: EventSource {
         self.init(definition, location: location, clock: clock) { .open(open) }
     }
 
-    /// What is sent from now on has another form.
-    package func change(_ new: TriggerDefinition) {
-        let former = definition.withLock { definition in
-            defer { definition = new }
-            return definition
-        }
-        if former.maxAgeSeconds == new.maxAgeSeconds { return }
-        horizon.withLock { $0 = HistoryHorizon(clock: clock, keptSeconds: new.maxAgeSeconds) }
-    }
-
     package func access() -> EventAccess {
-        switch open() {
-        case .gone: return .gone
-        case .opening: return .opening
-        case .open(let open):
-            newest.withLock { $0 = open.database.newestCommit }
-            current.withLock { $0 = open }
-            elapsed.withLock { $0 = $0 ?? open.database.elapsed }
-            return .open
-        }
+        opening.begin { definition.note(newest: $0.database.newestCommit, $0.database.elapsed) }
     }
 
-    package func release() { current.withLock { $0 = nil } }
+    package func release() { opening.end() }
 
+    /// - Returns: nil without a queue.
     private func opened() throws(Status) -> (database: Database, events: DatabaseEvents, queue: EventQueue)? {
-        guard let open = current.withLock({ $0 }) else { throw .unavailable("The database is closed.") }
-        guard let queue = open.events.ledger.queue(of: definition.withLock { $0.id }) else { return nil }
+        let open = try opening.opened()
+        guard let queue = open.events.ledger.queue(of: definition.value.id) else { return nil }
         return (open.database, open.events, queue)
     }
 
@@ -127,7 +97,7 @@ package final class DocumentEventSource: EventSource {
         for event: Delivery.Event, _ record: QueuedEvent, _ database: Database, _ snapshot: any Snapshot
     ) throws(Status) -> EventRequest? {
         let states = if let kept = record.states { kept } else { try self.states(of: event, in: snapshot) }
-        let definition = definition.withLock { $0 }
+        let definition = definition.value
         // The type may have changed since the commit.
         if let kind = states.kind, !definition.type.wants(kind) { return nil }
         return try DocumentEventRequest.make(
@@ -141,14 +111,12 @@ package final class DocumentEventSource: EventSource {
         }
     }
 
-    package func expiredVersion() -> Int64 {
-        horizon.withLock { $0 }.version(newest: newest.withLock { $0 }, elapsed: elapsed.withLock { $0 })
-    }
+    package func expiredVersion() -> Int64 { definition.expiredVersion() }
 
     package func settle(
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) -> Int {
-        let definition = definition.withLock { $0 }
+        let definition = definition.value
         let settlement: EventSettlement
         let (database, events): (Database, DatabaseEvents)
         do throws(Status) {
@@ -180,7 +148,15 @@ package final class DocumentEventSource: EventSource {
         ofDead event: Delivery.Event, _ database: Database, _ queue: EventQueue
     ) throws(Status) -> [UInt8]? {
         try reading(database) { snapshot throws(Status) -> [UInt8]? in
-            guard let bytes = try queue.record(of: event, in: snapshot) else { return nil }
+            let bytes: [UInt8]
+            do throws(Status) {
+                guard let stored = try queue.record(of: event, in: snapshot) else { return nil }
+                bytes = stored
+            } catch {
+                // Without its record it is at least known that there was an event.
+                guard error.code == .dataLoss else { throw error }
+                bytes = QueuedEvent(author: EventAuthor.unknown.stored).bytes
+            }
             do throws(Status) {
                 var record = try QueuedEvent(bytes)
                 if record.states == nil { record.states = try states(of: event, in: snapshot) }

@@ -13,9 +13,9 @@ import Synchronization
 ///     POST /emulator/v1/projects/P/eventarcTrigger?eventarcTriggerId=KEY   second generation
 ///     POST, PUT, GET /.settings/functionTriggers.json                  Realtime Database
 ///
-/// KEY again replaces the trigger. It is `REGION-NAME-GENERATION`, where each load of the functions has another generation,
-/// which replaces the others. Nothing is ever unregistered by the tools: a key that the functions emulator doesn't know any
-/// more is removed at its first event.
+/// KEY again replaces the definition of the trigger. It is `REGION-NAME-GENERATION`, where each load of the functions has
+/// another generation, which is another definition of the same trigger: what waits is sent to the new one. Nothing is ever
+/// unregistered by the tools: a key that the functions emulator doesn't know any more is removed at its first event.
 package struct EmulatorTriggersHTTP: HTTPExtension {
     private let triggers: EmulatorTriggers
 
@@ -38,11 +38,16 @@ package struct EmulatorTriggersHTTP: HTTPExtension {
             call.respond(triggers.list(namespace))
             return true
         }
-        exchange.collectBody(limitBytes: Self.bodyBytesMax) { [triggers] result in
-            do throws(Status) {
-                call.respond(try Self.answer(method, try result.get(), triggers))
-            } catch {
-                call.finish(error)
+        exchange.collectBody(limitBytes: Self.bodyBytesMax) { [triggers] body in
+            // That may be hundreds of triggers, in hundreds of databases.
+            triggers.background {
+                let result = Result { () throws(Status) in try Self.answer(method, try body.get(), triggers) }
+                call.onLoop {
+                    switch result {
+                    case .success(let json): call.respond(json)
+                    case .failure(let status): call.finish(status)
+                    }
+                }
             }
         }
         return true
@@ -100,16 +105,8 @@ package struct EmulatorTriggersHTTP: HTTPExtension {
 /// The triggers that Firebase's tools have registered: they live as long as the process.
 package final class EmulatorTriggers: Sendable {
     private struct Location {
-        let project: String
-        let key: String
         let name: String
         let members: [UInt8]
-
-        /// The same function, loaded again.
-        func isReplaced(by other: Location) -> Bool {
-            let (own, new) = (EmulatorTriggers.stem(name), EmulatorTriggers.stem(other.name))
-            return UTF8Order.equal(name, other.name) || (own != nil && own == new)
-        }
     }
 
     private struct State {
@@ -123,17 +120,21 @@ package final class EmulatorTriggers: Sendable {
     private let address: String?
     private let log: Log
     private let state = Mutex(State())
+    /// Has registrations made one after the other.
+    private let registering = Mutex(())
 
     private static let keyBytesMax = 500
     /// Of one registration of the Realtime Database, as it is listed.
     private static let membersBytesMax = 64 << 10
-    private static let tooMany = Status.resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
 
     package init(_ service: TriggerService, address: String?, log: Log) {
         self.service = service
         self.address = address
         self.log = log
     }
+
+    /// Runs a registration, which may wait for others, on a thread of the service.
+    func background(_ job: @escaping @Sendable () -> Void) { service.background(job) }
 
     // MARK: Cloud Firestore
 
@@ -176,27 +177,18 @@ package final class EmulatorTriggers: Sendable {
     ) throws(Status) {
         try Self.check(key)
         guard let url = url(project, key) else { return }
-        removeOthers(project, key)
         try service.set(
             TriggerDefinition(
                 emulated: Self.name(project, key), type, pattern, project: project, database: database, url: url,
                 registration: value))
     }
 
-    /// The other generations of a function are not called any more.
-    private func removeOthers(_ project: String, _ key: String) {
-        guard let stem = Self.stem(Self.name(project, key)) else { return }
-        for other in service.definitions where other.source == .emulator && Self.stem(other.name) == stem {
-            if !UTF8Order.equal(other.name, Self.name(project, key)) { _ = service.remove(other.name) }
-        }
-    }
-
-    /// A key without its generation; nil for one that has none.
-    static func stem(_ key: String) -> String? {
-        guard let hyphen = key.utf8.lastIndex(of: UInt8(ascii: "-")) else { return nil }
+    /// A key without its generation, if it has one.
+    private static func stem(_ key: String) -> Substring {
+        guard let hyphen = key.utf8.lastIndex(of: UInt8(ascii: "-")) else { return key[...] }
         let generation = key.utf8[key.utf8.index(after: hyphen)...]
         let isNumber = generation.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        return isNumber && !generation.isEmpty ? String(key[..<hyphen]) : nil
+        return isNumber && !generation.isEmpty ? key[..<hyphen] : key[...]
     }
 
     private static func check(_ key: String) throws(Status) {
@@ -206,8 +198,8 @@ package final class EmulatorTriggers: Sendable {
         }
     }
 
-    /// No other trigger has such a name.
-    private static func name(_ project: String, _ key: String) -> String { "emulator:\(project)/\(key)" }
+    /// No other trigger has such a name. All generations of a function have the same one.
+    private static func name(_ project: String, _ key: String) -> String { "emulator:\(project)/\(stem(key))" }
 
     private func url(_ project: String, _ key: String) -> String? {
         if let address {
@@ -228,41 +220,49 @@ package final class EmulatorTriggers: Sendable {
 
     func setLocation(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
         let (location, definition, ofNamespace) = try location(namespace, value)
-        try state.withLock { state throws(Status) in
-            var all = state.locations[ofNamespace] ?? []
-            all.removeAll { $0.isReplaced(by: location) }
-            let others = state.locations.reduce(0) { $0 + ($1.key == ofNamespace ? 0 : $1.value.count) }
-            if others + all.count >= TriggerService.countMax { throw Self.tooMany }
-            state.locations[ofNamespace] = all + [location]
-        }
-        try set(definition, location)
-    }
-
-    func setLocations(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
-        var all: [Location] = []
-        var definitions: [(TriggerDefinition?, Location)] = []
-        let elements = try value.elements()
-        let others = state.withLock { state in
-            state.locations.reduce(0) { $0 + ($1.key == namespace ?? "" ? 0 : $1.value.count) }
-        }
-        if others + elements.count > TriggerService.countMax { throw Self.tooMany }
-        for element in elements {
-            let (location, definition, _) = try location(namespace, element)
-            all.removeAll { $0.isReplaced(by: location) }
+        try registering.withLock { _ throws(Status) in
+            var all = state.withLock { $0.locations[ofNamespace] ?? [] }
+            all.removeAll { $0.name == location.name }
             all.append(location)
-            definitions.append((definition, location))
+            try check(count: all.count, of: ofNamespace)
+            if let definition { try service.set(definition) }
+            state.withLock { [all] state in state.locations[ofNamespace] = all }
         }
-        let former = state.withLock { [all] state in state.locations.updateValue(all, forKey: namespace ?? "") ?? [] }
-        for location in former where !all.contains(where: { $0.name == location.name }) {
-            _ = service.remove(location.name)
-        }
-        for (definition, location) in definitions { try set(definition, location) }
     }
 
-    private func set(_ definition: TriggerDefinition?, _ location: Location) throws(Status) {
-        guard let definition else { return }
-        removeOthers(location.project, location.key)
-        try service.set(definition)
+    /// Replaces all that were registered before.
+    func setLocations(_ namespace: String?, _ value: ConfigurationValue) throws(Status) {
+        let elements = try value.elements()
+        try registering.withLock { _ throws(Status) in
+            try check(count: elements.count, of: namespace ?? "")
+            var all: [Location] = []
+            var indices: [String: Int] = [:]
+            var definitions: [String: TriggerDefinition] = [:]
+            for element in elements {
+                let (location, definition, _) = try location(namespace, element)
+                definitions[location.name] = definition
+                if let index = indices.updateValue(all.count, forKey: location.name) {
+                    indices[location.name] = index
+                    all[index] = location
+                } else {
+                    all.append(location)
+                }
+            }
+            let former = state.withLock { $0.locations[namespace ?? ""] ?? [] }
+            let gone = former.map(\.name).filter { indices[$0] == nil }
+            try service.change(set: Array(definitions.values), remove: gone)
+            state.withLock { [all] state in state.locations[namespace ?? ""] = all }
+        }
+    }
+
+    /// - Parameter count: of a namespace's registrations.
+    private func check(count: Int, of namespace: String) throws(Status) {
+        let others = state.withLock { state in
+            state.locations.reduce(0) { $0 + ($1.key == namespace ? 0 : $1.value.count) }
+        }
+        if others + count > TriggerService.countMax {
+            throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
+        }
     }
 
     func list(_ namespace: String?) -> [UInt8] {
@@ -309,9 +309,7 @@ package final class EmulatorTriggers: Sendable {
                 emulated: name, type, pattern, project: nil, database: nil, instance: instance, url: url,
                 registration: value)
         }
-        return (
-            Location(project: project, key: key, name: name, members: members), definition, namespace ?? ""
-        )
+        return (Location(name: name, members: members), definition, namespace ?? "")
     }
 
     // MARK: Members
@@ -319,7 +317,7 @@ package final class EmulatorTriggers: Sendable {
     private static func type(
         _ value: ConfigurationValue, _ product: EventType.Product
     ) throws(Status) -> EventType {
-        let type = try value.located { () throws(Status) in try EventType(try value.string()) }
+        let type = try EventType(value)
         if type.product != product {
             throw value.failure(
                 "Expected a type of events of \(product == .firestore ? "Cloud Firestore" : "the Realtime Database").")

@@ -42,6 +42,7 @@ package final class EventDispatcher: @unchecked Sendable {
     private enum Note: Sendable {
         case set(String, Trigger)
         case remove(String)
+        case retry(String)
         case events(RouteID, isEarlier: Bool, @Sendable () -> (any EventSource)?)
         case answer(EventRoute, Delivery.Event, Delivery.Answer, bodyBytes: Int)
         case settled(EventRoute, Result<Void, Status>)
@@ -135,6 +136,9 @@ package final class EventDispatcher: @unchecked Sendable {
     /// Ends a trigger: no event of its routes is sent or settled any more.
     package func remove(_ name: String) { leave(.remove(name)) }
 
+    /// Has everything of a trigger that waits for another attempt, or for its endpoint to be reached, sent now.
+    package func retry(_ name: String) { leave(.retry(name)) }
+
     /// There are events in the queue of a route, of a trigger that was `set` and is not paused. The route is made when there is
     /// none, and ends when all its events are settled.
     /// - Parameters:
@@ -221,6 +225,7 @@ package final class EventDispatcher: @unchecked Sendable {
         switch note {
         case .set(let name, let trigger): apply(trigger, to: name)
         case .remove(let name): remove(endpointOf: name)
+        case .retry(let name): retry(endpointOf: name)
         case .events(let id, let isEarlier, let source):
             if isEarlier {
                 endpoints[id.trigger]?.sparedUntil = clock.monotonicNanoseconds() + Self.replayNanoseconds
@@ -228,7 +233,7 @@ package final class EventDispatcher: @unchecked Sendable {
             guard let route = routes[id] ?? newRoute(id, source) else { return }
             route.delivery.notify()
             route.pausedUntil = 0
-            if isEarlier { route.readAnew() }
+            if isEarlier { route.delivery.readAnew() }
             route.markDue(&due)
         case .answer(let route, let event, let answer, let bodyBytes):
             route.sending -= 1
@@ -242,6 +247,8 @@ package final class EventDispatcher: @unchecked Sendable {
             if case .failure = result {
                 route.settled = route.settling + route.settled
                 route.pausedUntil = clock.monotonicNanoseconds() + Self.storePauseNanoseconds
+            } else {
+                route.delivery.stored(route.settling)
             }
             route.settling = []
             route.markDue(&due)
@@ -257,6 +264,16 @@ package final class EventDispatcher: @unchecked Sendable {
         endpoint.markDue(&dueEndpoints)
         for route in endpoint.routes.values {
             route.change(trigger.terms)
+            route.markDue(&due)
+        }
+    }
+
+    private func retry(endpointOf name: String) {
+        guard let endpoint = endpoints[name] else { return }
+        endpoint.delivery.moved()
+        endpoint.markDue(&dueEndpoints)
+        for route in endpoint.routes.values {
+            route.delivery.retry()
             route.markDue(&due)
         }
     }

@@ -8,16 +8,20 @@ import HearthModel
 ///
 ///     keyspace meta
 ///     key:   "q" · number of the trigger (4 bytes) · version of the commit (8) · key of the document
-///     value: `QueuedEvent`
+///     value: `QueuedEvent`; or 3 (1 byte) · `EventBodies.Reference` to it
 ///
 /// Numbers are big-endian.
 package struct EventQueue: Sendable {
     private let prefix: [UInt8]
+    private let bodies: EventBodies
+    /// No record begins with it.
+    private static let referenceFormat: UInt8 = 3
     private static let mark = EventKeys.event
 
     /// - Parameter number: the trigger's, which no other one has had in this database.
     package init(trigger number: UInt32) {
         prefix = [Self.mark] + withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        bodies = EventBodies(trigger: number)
     }
 
     /// The queues of all triggers.
@@ -40,14 +44,29 @@ package struct EventQueue: Sendable {
         try transaction.put(.meta, key(event.version, event.key), record)
     }
 
-    package func delete(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) {
-        try transaction.delete(.meta, key(event.version, event.key))
+    /// Puts an event whose record has a body, which is then the event's own.
+    func put(
+        _ event: Delivery.Event, _ body: EventBodies.Reference, in transaction: any StoreTransaction
+    ) throws(Status) {
+        try put(event, [Self.referenceFormat] + body.bytes, in: transaction)
     }
 
-    /// Deletes a part of what there is.
-    /// - Returns: how many there were, up to `limit`.
-    package func deleteAll(in transaction: any StoreTransaction, limit: Int) throws(Status) -> Int {
-        try transaction.delete(.meta, KeyRange(prefix: prefix), limit: limit)
+    private func body(of row: [UInt8]) -> EventBodies.Reference? {
+        row.first == Self.referenceFormat ? EventBodies.Reference(row.dropFirst()) : nil
+    }
+
+    /// Deletes an event, with its body.
+    /// - Returns: the bytes of the record, about; nil when the queue doesn't have the event.
+    func remove(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) -> Int? {
+        guard let row = try transaction.get(.meta, key(event.version, event.key)) else { return nil }
+        try delete(event, in: transaction)
+        guard let body = body(of: row) else { return row.count }
+        try bodies.delete(body, in: transaction)
+        return body.sizeBytes
+    }
+
+    package func delete(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(.meta, key(event.version, event.key))
     }
 
     // MARK: Reading
@@ -67,8 +86,27 @@ package struct EventQueue: Sendable {
     }
 
     /// What is stored with an event; nil when it is not there.
+    /// - Throws: DATA_LOSS when its body is not there.
     package func record(of event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
-        try snapshot.get(.meta, key(event.version, event.key))
+        guard let row = try snapshot.get(.meta, key(event.version, event.key)) else { return nil }
+        guard let body = body(of: row) else { return row }
+        guard let record = try bodies.read(body, in: snapshot) else {
+            throw Status(.dataLoss, "The record of a trigger's event is not complete.")
+        }
+        return record
+    }
+
+    func contains(_ event: Delivery.Event, in snapshot: any Snapshot) throws(Status) -> Bool {
+        try snapshot.read(.meta, key(event.version, event.key)) { _ throws(Status) in }
+    }
+
+    /// Calls `body` with each event's body, for the check of a store.
+    func forEachBody(
+        in snapshot: any Snapshot, _ body: (EventBodies.Reference) -> Void
+    ) throws(Status) {
+        let cursor = try snapshot.scan(.meta, KeyRange(prefix: prefix), reverse: false, values: true)
+        defer { cursor.close() }
+        while try cursor.next() { if let found = self.body(of: cursor.value) { body(found) } }
     }
 
     /// The version of the first event; nil when there is none.

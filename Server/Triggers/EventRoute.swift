@@ -17,7 +17,8 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     var isDue = false
     /// Whether it waits for its endpoint; of the endpoint.
     fileprivate(set) var isWaiting = false
-    /// Nothing new is sent until all that was sent is answered and settled; then the queue is read anew, with these terms.
+    /// Of another order: nothing new is sent until all that was sent is answered and settled; then the queue is read anew, with
+    /// these terms.
     private(set) var termsAfterwards: DeliveryTerms?
     /// Requests of this route under way.
     var sending = 0
@@ -51,10 +52,7 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         }
     }
 
-    /// The queue has events behind which it was read already.
-    func readAnew() { termsAfterwards = termsAfterwards ?? delivery.terms }
-
-    /// Begins anew when that was asked for, and nothing is under way.
+    /// Begins anew when the order is another one, and nothing is under way.
     func beginAnew() {
         guard let terms = termsAfterwards, !isUnderWay else { return }
         delivery.end()

@@ -78,7 +78,7 @@ package final class EventSender: Sendable {
         _ done: @escaping @Sendable (Delivery.Answer) -> Void
     ) {
         let request = Self.request(event, to: target, attempt: attempt)
-        start(request, Exchange(keptBytesMax: 0, clock: clock) { answer, _ in done(answer) })
+        start(request, Exchange(clock: clock) { answer, _ in done(answer) })
     }
 
     /// What an endpoint has answered, as much as was kept of it.
@@ -101,7 +101,7 @@ package final class EventSender: Sendable {
         _ done: @escaping @Sendable (Delivery.Answer, Response) -> Void
     ) {
         let request = Self.request(event, to: target, attempt: 1)
-        start(request, Exchange(keptBytesMax: keptBytesMax, clock: clock, done))
+        start(request, Exchange(keptBytesMax: keptBytesMax, keepsAll: true, clock: clock, done))
     }
 
     private func start(_ request: HTTPRequest, _ exchange: Exchange) {
@@ -141,6 +141,8 @@ private final class Exchange: @unchecked Sendable {
     }
 
     private let keptBytesMax: Int
+    /// Of any answer, and the body of a success, too.
+    private let keepsAll: Bool
     private let clock: any Clock
     private let done: @Sendable (Delivery.Answer, EventSender.Response) -> Void
     private let running = Mutex(Running())
@@ -149,13 +151,14 @@ private final class Exchange: @unchecked Sendable {
     private var isUnconnected = false
     private var isOver = false
 
-    /// - Parameter keptBytesMax: of the answer's body; 0 keeps nothing of the answer but its status.
+    /// - Parameter keptBytesMax: of the answer's body.
     init(
-        keptBytesMax: Int, clock: any Clock,
+        keptBytesMax: Int = AnswerQuote.bytesMax, keepsAll: Bool = false, clock: any Clock,
         _ done: @escaping @Sendable (Delivery.Answer, EventSender.Response) -> Void
     ) {
         self.clock = clock
         self.keptBytesMax = keptBytesMax
+        self.keepsAll = keepsAll
         self.done = done
     }
 
@@ -181,7 +184,7 @@ private final class Exchange: @unchecked Sendable {
                     .failed(DeliveryFailure(.cut, "The endpoint's answer has two lengths.")), cancels: true)
             }
             response.status = status
-            if keptBytesMax > 0 { response.headers = headers }
+            if keepsAll { response.headers = headers }
             if status == 429 || status == 503 {
                 retryAfterNanoseconds = headers.firstValue("retry-after").flatMap {
                     RetryAfter.nanoseconds($0, now: clock.now().microseconds / 1_000_000)
@@ -189,7 +192,8 @@ private final class Exchange: @unchecked Sendable {
             }
         case .body(let bytes):
             response.bodyBytes += bytes.count
-            response.body += bytes.prefix(keptBytesMax - response.body.count)
+            // Of a success nobody wants to know more.
+            if keepsAll || !isSuccess { response.body += bytes.prefix(keptBytesMax - response.body.count) }
             // The rest is of no interest.
             if response.bodyBytes >= EventSender.bodyBytesMax { end(answer, cancels: true) }
         case .unconnected: isUnconnected = true
@@ -199,13 +203,16 @@ private final class Exchange: @unchecked Sendable {
         }
     }
 
+    private var isSuccess: Bool { (200..<300).contains(response.status) }
+
     private var answer: Delivery.Answer {
         let status = response.status
         // An answer that ends before its head, in a form that libcurl takes.
         if status == 0 { return .failed(DeliveryFailure(.cut, "The endpoint's answer has no status.")) }
-        if (200..<300).contains(status) { return .acknowledged }
+        if isSuccess { return .acknowledged }
         return .failed(
-            DeliveryFailure(.status(status), "The endpoint answered \(status)."),
+            DeliveryFailure(
+                .status(status), "The endpoint answered \(status).", quote: AnswerQuote.string(response.body)),
             retryAfterNanoseconds: retryAfterNanoseconds)
     }
 
@@ -225,6 +232,57 @@ private final class Exchange: @unchecked Sendable {
         }
         if cancels { task?.cancel() }
         done(answer, response)
+    }
+}
+
+/// What an endpoint says with a failure, as administrators see it.
+enum AnswerQuote {
+    /// Of UTF-8, before and after escaping.
+    static let bytesMax = 500
+
+    /// The beginning of a body on one line: what is no UTF-8 is replaced, and characters that a terminal obeys or that reorder
+    /// a line are escaped as in Swift. White space at the ends is left out.
+    static func string(_ body: [UInt8]) -> String {
+        let isCut = body.count >= bytesMax
+        var scalars = Array(String(decoding: whole(body.prefix(bytesMax)), as: UTF8.self).unicodeScalars)[...]
+        while let first = scalars.first, first.properties.isWhitespace { scalars.removeFirst() }
+        while !isCut, let last = scalars.last, last.properties.isWhitespace { scalars.removeLast() }
+        var result = ""
+        for scalar in scalars {
+            let shown = shown(scalar)
+            if result.utf8.count + shown.utf8.count > bytesMax { break }
+            result += shown
+        }
+        return result
+    }
+
+    /// Without a character at the end of which only the beginning was kept.
+    private static func whole(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard bytes.count == bytesMax, let start = bytes.suffix(4).lastIndex(where: { $0 & 0xC0 != 0x80 }) else {
+            return bytes
+        }
+        let sizeBytes =
+            switch bytes[start] {
+            case 0xC0..<0xE0: 2
+            case 0xE0..<0xF0: 3
+            case 0xF0...: 4
+            default: 1
+            }
+        return bytes.endIndex - start < sizeBytes ? bytes[..<start] : bytes
+    }
+
+    private static func shown(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
+        case "\n": return "\\n"
+        case "\r": return "\\r"
+        case "\t": return "\\t"
+        default: break
+        }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator:
+            return "\\u{\(String(scalar.value, radix: 16))}"
+        default: return String(scalar)
+        }
     }
 }
 

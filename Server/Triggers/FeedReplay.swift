@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthDocuments
 import HearthEngine
 import HearthEvents
@@ -22,6 +23,8 @@ struct FeedReplay {
 
     /// The records of a step, whether the trigger wants them or not.
     private static let recordsMax = 5000
+    /// A step ends after so long: large documents take their time.
+    private static let stepMilliseconds = 50
 
     /// - Throws: OUT_OF_RANGE when the feed does not go back so far.
     func check(_ time: Timestamp) throws(Status) {
@@ -42,7 +45,8 @@ struct FeedReplay {
         var count = 0
         let cursor = try Feed.changes(from: position.version, behind: position.key, in: snapshot)
         defer { cursor.close() }
-        while events.count < countMax, count < Self.recordsMax {
+        let end = MonotonicTime.now.advanced(milliseconds: Self.stepMilliseconds)
+        while events.count < countMax, count < Self.recordsMax, count == 0 || MonotonicTime.now < end {
             guard try cursor.next() else {
                 position.isEnd = true
                 break

@@ -62,14 +62,14 @@ extension OpenEvents {
     /// Deletes dead letters that were kept long enough, a part at a time, in the background.
     func expireDeadLetters(_ id: TriggerID, before time: Int64, limit: Int) {
         let ledger = ledger
-        let count = SharedValue(Mutex(0))
+        let hasMore = SharedValue(Mutex(false))
         edit(
             { transaction throws(Status) in
                 let deleted = try ledger.deleteDeadLetters(id, before: time, in: transaction, limit: limit)
-                count.value.withLock { $0 = deleted }
+                hasMore.value.withLock { $0 = !deleted.isDone }
             },
             completion: { result in
-                guard case .success = result, count.value.withLock({ $0 }) == limit else { return }
+                guard case .success = result, hasMore.value.withLock({ $0 }) else { return }
                 expireDeadLetters(id, before: time, limit: limit)
             })
     }

@@ -11,6 +11,8 @@ import HearthModel
 ///
 /// A queue has `reference` for each event. Numbers are big-endian.
 enum TreeEventRecords: EventRecords {
+    static let queuesRecords = false
+
     /// What a queue has.
     static let reference: [UInt8] = [1]
 
@@ -57,12 +59,11 @@ enum TreeEventRecords: EventRecords {
     }
 
     /// Deletes an event from a queue, and with the last reference what it refers to.
-    /// - Returns: false when the queue has no such event.
+    /// - Returns: the bytes of what the queue has of it; nil when that has no such event.
     static func release(
         _ event: Delivery.Event, from queue: EventQueue, in transaction: any StoreTransaction
-    ) throws(Status) -> Bool {
-        guard try queue.record(of: event, in: transaction) != nil else { return false }
-        try queue.delete(event, in: transaction)
+    ) throws(Status) -> Int? {
+        guard let queuedBytes = try queue.remove(event, in: transaction) else { return nil }
         let countKey = key(countMark, event.version, event.key)
         if let bytes = try transaction.get(.meta, countKey) {
             let count = bytes.reduce(0) { $0 << 8 | Int($1) } - 1
@@ -71,7 +72,7 @@ enum TreeEventRecords: EventRecords {
             } else {
                 try transaction.delete(.meta, countKey)
             }
-            return true
+            return queuedBytes
         }
         try transaction.delete(.meta, key(recordMark, event.version, event.key))
         let authorKey = key(authorMark, event.version)
@@ -80,7 +81,7 @@ enum TreeEventRecords: EventRecords {
         {
             try transaction.delete(.meta, authorKey)
         }
-        return true
+        return queuedBytes
     }
 
     static func restore(

@@ -23,24 +23,13 @@ package final class TreeEventSource: EventSource {
         }
     }
 
-    package enum Opening: Sendable {
-        case open(Open)
-        case opening
-        case gone
-    }
+    package typealias Opening = SourceOpening<Open>
 
-    private let open: @Sendable () -> Opening
+    private let opening: SourceAccess<Open>
+    let definition: SourceDefinition
     private let namespace: String
     private let location: String
     private let clock: any Clock
-    private let definition: Mutex<TriggerDefinition>
-    private let horizon: Mutex<HistoryHorizon>
-    /// While something is read.
-    private let current = Mutex<Open?>(nil)
-    /// The newest commit that is known, and its monotonic time.
-    private let newest: Mutex<(version: Int64, nanoseconds: UInt64)>
-    /// Since the database was opened first; nil before.
-    private let elapsed = Mutex<ElapsedTime?>(nil)
 
     /// - Parameters:
     ///   - open: the namespace if it is open; otherwise has it opened.
@@ -49,45 +38,20 @@ package final class TreeEventSource: EventSource {
         _ definition: TriggerDefinition, namespace: String, location: String, clock: any Clock = SystemClock(),
         open: @escaping @Sendable () -> Opening
     ) {
-        self.open = open
         self.namespace = namespace
         self.location = location
         self.clock = clock
-        self.definition = Mutex(definition)
-        horizon = Mutex(HistoryHorizon(clock: clock, keptSeconds: definition.maxAgeSeconds))
-        newest = Mutex((0, clock.monotonicNanoseconds()))
-    }
-
-    /// What is sent from now on has another form.
-    package func change(_ new: TriggerDefinition) {
-        let former = definition.withLock { definition in
-            defer { definition = new }
-            return definition
-        }
-        if former.maxAgeSeconds == new.maxAgeSeconds { return }
-        horizon.withLock { $0 = HistoryHorizon(clock: clock, keptSeconds: new.maxAgeSeconds) }
+        self.definition = SourceDefinition(definition, clock: clock)
+        opening = SourceAccess(open)
     }
 
     package func access() -> EventAccess {
-        switch open() {
-        case .gone: return .gone
-        case .opening: return .opening
-        case .open(let open):
-            newest.withLock { $0 = open.events.newestCommit }
-            current.withLock { $0 = open }
-            elapsed.withLock { $0 = $0 ?? open.events.elapsed }
-            return .open
-        }
+        opening.begin { definition.note(newest: $0.events.newestCommit, $0.events.elapsed) }
     }
 
-    package func release() { current.withLock { $0 = nil } }
+    package func release() { opening.end() }
 
-    private func opened() throws(Status) -> Open {
-        guard let open = current.withLock({ $0 }) else { throw .unavailable("The database is closed.") }
-        return open
-    }
-
-    private func queue(_ open: Open) -> EventQueue? { open.events.ledger.queue(of: definition.withLock { $0.id }) }
+    private func queue(_ open: Open) -> EventQueue? { open.events.ledger.queue(of: definition.value.id) }
 
     private func reading<Result>(
         _ open: Open, _ body: (any Snapshot) throws(Status) -> Result
@@ -106,7 +70,7 @@ package final class TreeEventSource: EventSource {
     // MARK: EventSource
 
     package func events(after event: Delivery.Event?, countMax: Int) throws(Status) -> [Delivery.Event] {
-        let open = try opened()
+        let open = try opening.opened()
         guard let queue = queue(open) else { return [] }
         return try reading(open) { records throws(Status) in
             try queue.events(after: event, countMax: countMax, in: records)
@@ -114,30 +78,28 @@ package final class TreeEventSource: EventSource {
     }
 
     package func request(for event: Delivery.Event) throws(Status) -> EventRequest? {
-        let open = try opened()
+        let open = try opening.opened()
         guard let queue = queue(open) else { return nil }
         let stored = try reading(open) { records throws(Status) in
             try queue.record(of: event, in: records) == nil ? nil : try TreeEventRecords.record(of: event, in: records)
         }
-        let definition = definition.withLock { $0 }
+        let definition = definition.value
         // The type may have changed since the write.
         guard let (record, author) = stored, definition.type.wants(record.kind) else { return nil }
         return try TreeEventRequest.make(
             event, record, by: author, in: namespace, for: definition, location: location)
     }
 
-    package func expiredVersion() -> Int64 {
-        horizon.withLock { $0 }.version(newest: newest.withLock { $0 }, elapsed: elapsed.withLock { $0 })
-    }
+    package func expiredVersion() -> Int64 { definition.expiredVersion() }
 
     package func settle(
         _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) -> Int {
-        let definition = definition.withLock { $0 }
+        let definition = definition.value
         let settlement: EventSettlement
         let open: Open
         do throws(Status) {
-            let current = try opened()
+            let current = try opening.opened()
             open = current
             settlement = try EventSettlement(settled, of: definition, at: clock.now().microseconds) {
                 event throws(Status) in try record(ofDead: event, current)

@@ -50,7 +50,7 @@ package final class TreeEvents: TreeRecorder {
     private let triggers: Mutex<Triggers>
     private let commits: Mutex<Commits>
     let elapsed: ElapsedTime
-    private let notify: @Sendable (_ events: TreeEvents, _ trigger: TriggerID) -> Void
+    private let notify: @Sendable (_ trigger: TriggerID) -> Void
 
     /// - Parameters:
     ///   - view: of the namespace's tree.
@@ -60,7 +60,7 @@ package final class TreeEvents: TreeRecorder {
     package init(
         _ triggers: Triggers, namespace: String, before view: TreeView, bounds: Bounds = Bounds(),
         clock: any Clock = SystemClock(), former: TriggerLedger? = nil, serial: (_ name: String) -> UInt64 = { _ in 0 },
-        notify: @escaping @Sendable (_ events: TreeEvents, _ trigger: TriggerID) -> Void
+        notify: @escaping @Sendable (_ trigger: TriggerID) -> Void
     ) throws(Status) {
         self.namespace = namespace
         self.bounds = bounds
@@ -138,12 +138,14 @@ package final class TreeEvents: TreeRecorder {
         }
     }
 
+    package func finish(in transaction: any StoreTransaction) throws(Status) { try ledger.finish(in: transaction) }
+
     package func ended(isDurable: Bool) {
         let now = clock.monotonicNanoseconds()
         commits.withLock { commits in
             if isDurable, let version = commits.present { commits.newest = (version, now) }
             commits.present = nil
         }
-        for trigger in ledger.ended(isDurable: isDurable) { notify(self, trigger) }
+        for trigger in ledger.ended(isDurable: isDurable) { notify(trigger) }
     }
 }

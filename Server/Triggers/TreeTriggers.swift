@@ -7,30 +7,39 @@ import Synchronization
 
 /// The triggers of a server in namespaces of the Realtime Database: the part of `TriggerService` that is for them.
 final class TreeTriggers: Sendable {
-    private struct OpenTree {
+    private struct OpenTree: KnownEvents {
         weak var owner: (any AnyObject & Sendable)?
         weak var tree: TreeDatabase?
         let events: TreeEvents
-        /// What reads its events, by trigger, while there is a route.
         var sources: [String: WeakSource] = [:]
-    }
 
-    private struct WeakSource {
-        weak var source: TreeEventSource?
+        var isOpen: Bool { owner != nil }
+        var ledger: TriggerLedger { events.ledger }
     }
 
     private struct State {
         /// Those of the Realtime Database.
-        var definitions: [String: TriggerDefinition] = [:]
-        /// Those that are open, and those that were and have events or dead letters.
+        private(set) var definitions: [String: TriggerDefinition] = [:]
+        private var scopes = TriggerScopes([TriggerDefinition](), TreeEvents.Triggers.init)
         var trees: [String: OpenTree] = [:]
         private var forgetsAt = 64
 
-        /// Forgets namespaces that are closed and have nothing: now and then, so that opening many costs each the same.
-        mutating func forgetClosed() {
-            if trees.count < forgetsAt { return }
-            trees = trees.filter { $0.value.owner != nil || $0.value.events.ledger.hasAny }
-            forgetsAt = max(64, trees.count * 2)
+        mutating func define(_ new: some Sequence<TriggerDefinition>) {
+            definitions = [:]
+            for definition in new where definition.type.product == .database {
+                definitions[definition.name] = definition
+            }
+            scopes = TriggerScopes(definitions.values, TreeEvents.Triggers.init)
+        }
+
+        mutating func forgetClosed() { trees.forgetClosed(at: &forgetsAt) }
+
+        /// The present definitions for later writes of all namespaces.
+        mutating func refresh() { for name in trees.keys { refresh(name) } }
+
+        /// The present definitions for later writes of a namespace.
+        mutating func refresh(_ name: String) {
+            trees[name]?.events.change(scopes.made { $0.isFor(namespace: name) })
         }
     }
 
@@ -41,17 +50,12 @@ final class TreeTriggers: Sendable {
     private let log: Log
     private let clock: any Clock
 
-    /// How many events of a trigger that is gone are deleted by one transaction.
-    private static let forgottenMax = 2000
-
     init(
         _ definitions: [TriggerDefinition], dispatcher: EventDispatcher, opener: DatabaseOpener, location: String,
         log: Log, clock: any Clock
     ) {
         var state = State()
-        for definition in definitions where definition.type.product == .database {
-            state.definitions[definition.name] = definition
-        }
+        state.define(definitions)
         self.state = Mutex(state)
         self.dispatcher = dispatcher
         self.opener = opener
@@ -70,7 +74,7 @@ final class TreeTriggers: Sendable {
         let events = try TreeEvents(
             TreeEvents.Triggers([]), namespace: name, before: view, clock: clock, former: former,
             serial: { known[$0]?.serial ?? 0 }
-        ) { [weak self] _, trigger in self?.notify(trigger, name) }
+        ) { [weak self] trigger in self?.notify(trigger, name) }
         // Before others can edit the tree, so that each of their transactions is followed by `ended`; nothing is recorded yet.
         tree.setRecorder(events)
         let definitions = state.withLock { state in
@@ -79,17 +83,14 @@ final class TreeTriggers: Sendable {
             let sources = state.trees[name]?.sources ?? [:]
             state.trees[name] = OpenTree(owner: owner, tree: tree, events: events, sources: sources)
             // Within the lock: a definition that comes now finds the tree.
-            let definitions = state.definitions.values.filter { $0.isFor(namespace: name) }
-            events.change(TreeEvents.Triggers(definitions))
+            state.refresh(name)
             return state.definitions
         }
-        for trigger in events.ledger.ids {
-            if definitions[trigger.name]?.id != trigger {
-                forget(trigger, tree, events)
-            } else if events.pending(trigger) > 0 {
-                notify(trigger, name)
-            }
-        }
+        // So that they are not counted again when nothing of the namespace changes.
+        if events.ledger.countsAreDue { tree.edit({ _ throws(Status) in }, completion: { _ in }) }
+        let ids = events.ledger.ids
+        removal(tree, events).run(ids.filter { definitions[$0.name]?.id != $0 })
+        for id in ids where definitions[id.name]?.id == id && events.pending(id) > 0 { notify(id, name) }
     }
 
     func notify(_ id: TriggerID, _ name: String, isEarlier: Bool = false) {
@@ -106,7 +107,7 @@ final class TreeTriggers: Sendable {
             let source = TreeEventSource(
                 definition, namespace: name, location: location, clock: clock
             ) { [weak self] in self?.opening(name) ?? .gone }
-            state.trees[name]?.sources[id.name] = WeakSource(source: source)
+            state.trees[name]?.sources[id.name] = WeakSource(definition: source.definition)
             return source
         }
     }
@@ -124,51 +125,39 @@ final class TreeTriggers: Sendable {
 
     /// Deletes what removed triggers have left because it could not be deleted.
     func forgetRemoved() {
-        let left = state.withLock { state in
-            state.trees.values.flatMap { open in
-                let removed = open.events.ledger.ids.filter { state.definitions[$0.name]?.id != $0 }
-                return open.tree.map { tree in removed.map { ($0, tree, open.events) } } ?? []
-            }
+        let definitions = state.withLock { $0.definitions }
+        for (tree, events) in openTrees {
+            removal(tree, events).run(events.ledger.ids.filter { definitions[$0.name]?.id != $0 })
         }
-        for (id, tree, events) in left { forget(id, tree, events) }
     }
 
-    /// Deletes the events of a trigger that is gone, a part at a time.
-    private func forget(_ id: TriggerID, _ tree: TreeDatabase, _ events: TreeEvents, _ deleted: Int = 0) {
-        let step = SharedValue(Mutex((events: 0, isDone: false)))
-        tree.edit(
-            { transaction throws(Status) in
-                let result = try events.ledger.forget(id, in: transaction, limit: Self.forgottenMax)
-                step.value.withLock { $0 = result }
-            },
-            completion: { [weak self, weak tree] result in
-                // Otherwise the rest is deleted when it is opened again.
-                guard case .success = result, let self, let tree else { return }
-                let (count, isDone) = step.value.withLock { $0 }
-                if !isDone { return forget(id, tree, events, deleted + count) }
-                if deleted + count > 0 {
-                    log.warning(
-                        "events of a trigger that is gone were dropped", ("trigger", .string(id.name)),
-                        ("database", .string(tree.name)), ("events", .integer(deleted + count)))
-                }
-            })
+    /// Deletes what triggers that are gone have left in namespaces that are open.
+    func forget(_ ids: [TriggerID]) {
+        // Also where no event is known of: the first one may be under way.
+        for (tree, events) in openTrees { removal(tree, events).run(ids) }
+    }
+
+    private func removal(_ tree: TreeDatabase, _ events: TreeEvents) -> EventRemoval {
+        EventRemoval(ledger: events.ledger, database: tree.name, log: log) { [weak tree] body, completion in
+            tree?.edit(body, completion: completion)
+        }
+    }
+
+    private var openTrees: [(TreeDatabase, TreeEvents)] {
+        state.withLock { state in
+            state.trees.values.compactMap { open in open.tree.map { ($0, open.events) } }
+        }
     }
 
     // MARK: Definitions
 
     /// How many events of a trigger are not settled.
-    func pending(_ id: TriggerID) -> Int {
-        state.withLock { state in state.trees.values.reduce(0) { $0 + $1.events.pending(id) } }
-    }
+    func pending(_ id: TriggerID) -> Int { state.withLock { $0.trees.pending(id) } }
 
-    func deadLetterCount(_ id: TriggerID) -> Int {
-        state.withLock { state in state.trees.values.reduce(0) { $0 + $1.events.ledger.deadLetterCount(id) } }
-    }
+    func deadLetterCount(_ id: TriggerID) -> Int { state.withLock { $0.trees.deadLetterCount(id) } }
 
     /// When the oldest event was committed that is not settled.
-    func oldestPending(_ id: TriggerID) -> Int64? {
-        state.withLock { state in state.trees.values.compactMap { $0.events.ledger.oldest(id) }.min() }
-    }
+    func oldestPending(_ id: TriggerID) -> Int64? { state.withLock { $0.trees.oldest(id) } }
 
     /// Whether a namespace is open, or was since the start and is not forgotten.
     func isKnown(_ namespace: String) -> Bool { state.withLock { $0.trees[namespace] != nil } }
@@ -188,17 +177,12 @@ final class TreeTriggers: Sendable {
         }.sorted { UTF8Order.compare($0, $1) < 0 }
     }
 
-    /// The namespaces that are closed and have something of a trigger.
-    func closed(with id: TriggerID) -> [String] {
-        state.withLock { state in
-            state.trees.filter { _, known in known.owner == nil && known.events.ledger.hasAny(of: id) }.map(\.key)
-        }
-    }
+    /// The namespaces that are closed and have something of triggers.
+    func closed(with ids: Set<TriggerID>) -> [String] { state.withLock { $0.trees.closed(with: ids) } }
 
-    /// What waits of a trigger that may have been paused.
-    func notifyAll(_ id: TriggerID) {
-        let names = state.withLock { state in state.trees.filter { $0.value.events.pending(id) > 0 }.map(\.key) }
-        for name in names { notify(id, name) }
+    /// What waits of triggers that may have been paused.
+    func notifyAll(_ ids: Set<TriggerID>) {
+        for (name, id) in state.withLock({ $0.trees.waiting(for: ids) }) { notify(id, name) }
     }
 
     /// The namespaces that are open and have events or dead letters.
@@ -211,39 +195,20 @@ final class TreeTriggers: Sendable {
         }
     }
 
-    /// Takes a trigger, or another definition of one; others of Cloud Firestore are none of these.
-    func set(_ definition: TriggerDefinition) {
-        guard definition.type.product == .database else { return }
+    /// Takes definitions; `refresh` has them hold for later writes.
+    /// - Parameters:
+    ///   - definitions: of both products.
+    ///   - begun: those that are new, or others than before.
+    func define(
+        _ definitions: [String: TriggerDefinition], ended: [TriggerID], begun: [String: TriggerDefinition]
+    ) {
         let sources = state.withLock { state in
-            state.definitions[definition.name] = definition
-            refresh(state)
-            return state.trees.values.compactMap { $0.sources[definition.name]?.source }
+            state.define(definitions.values)
+            state.trees.removeSources(of: ended)
+            return state.trees.sources(of: begun)
         }
-        for source in sources { source.change(definition) }
+        for (source, definition) in sources { source.change(definition) }
     }
 
-    /// Ends a trigger, and drops its events.
-    func remove(_ id: TriggerID) {
-        let trees = state.withLock { state -> [(TreeDatabase, TreeEvents)] in
-            if state.definitions.removeValue(forKey: id.name) == nil { return [] }
-            for name in state.trees.keys { state.trees[name]?.sources[id.name] = nil }
-            refresh(state)
-            return state.trees.values.compactMap { open in open.tree.map { ($0, open.events) } }
-        }
-        // Also where no event is known of: the first one may be under way.
-        for (tree, events) in trees { forget(id, tree, events) }
-    }
-
-    /// The present definitions for later writes.
-    private func refresh(_ state: State) {
-        // Many namespaces have the same.
-        var made: [[String]: TreeEvents.Triggers] = [:]
-        for (name, open) in state.trees {
-            let definitions = state.definitions.values.filter { $0.isFor(namespace: name) }
-            let key = definitions.map(\.name)
-            let triggers = made[key] ?? TreeEvents.Triggers(definitions)
-            made[key] = triggers
-            open.events.change(triggers)
-        }
-    }
+    func refresh() { state.withLock { $0.refresh() } }
 }

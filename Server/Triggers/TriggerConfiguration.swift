@@ -80,17 +80,12 @@ package final class TriggerConfiguration: Sendable {
         let new = Self.byName(definitions)
         let former = state.file
         if new == former { return }
-        let registered = service.definitions.count { $0.source == .emulator }
-        if new.merging(state.api, uniquingKeysWith: { first, _ in first }).count + registered > TriggerService.countMax
-        {
-            throw .resourceExhausted("A server has at most \(TriggerService.countMax) triggers.")
-        }
+        // What administrators have stored under a name that is not in the file any more is in force again.
+        let gone = former.keys.filter { new[$0] == nil }
+        let changed = new.filter { former[$0.key] != $0.value }
+        try service.change(
+            set: changed.values + gone.compactMap { state.api[$0] }, remove: gone.filter { state.api[$0] == nil })
         state.file = new
-        for name in former.keys where new[name] == nil {
-            // What administrators have stored under the name is in force again.
-            if let stored = state.api[name] { try service.set(stored) } else { _ = service.remove(name) }
-        }
-        for (name, definition) in new where former[name] != definition { try service.set(definition) }
         log.info("triggers reloaded", ("file", .string(source.path)), ("triggers", .integer(new.count)))
         warnOfDouble(state)
     }

@@ -14,7 +14,7 @@ package struct TriggerDefinition: Sendable, Equatable {
     package enum Source: String, Sendable { case file, api, emulator }
 
     package let name: String
-    /// Of the first definition of the trigger, and of this one; see `TriggerService.set`.
+    /// Of the first definition of the trigger, and of this one; see `TriggerService.change`.
     var serial: UInt64 = 0
     var revision: UInt64 = 0
     package let source: Source
@@ -79,7 +79,7 @@ package struct TriggerDefinition: Sendable, Equatable {
         value.appendJSON(to: &members)
         self.members = members
         let event = try value.required("event")
-        type = try event.located { () throws(Status) in try EventType(try event.string()) }
+        type = try EventType(event)
         pattern = try Self.pattern(value, type)
         project = try Self.exact(value, "project", type, defaultProject)
         database = try Self.exact(value, "database", type, DatabaseName.defaultDatabase)
@@ -238,8 +238,23 @@ package struct TriggerDefinition: Sendable, Equatable {
     package func isFor(namespace: String) -> Bool { type.product == .database && instance.matches(namespace) }
 }
 
+extension EventType {
+    /// - Throws: INVALID_ARGUMENT for a name that is none, with the one that may be meant.
+    init(_ value: ConfigurationValue) throws(Status) {
+        let name = try value.string()
+        do throws(Status) {
+            try self.init(name)
+        } catch {
+            let known = Self.names
+            // The last word alone, as SDKs' documentation has it.
+            let nearest = Spelling.nearest(to: name, among: known) ?? known.first { $0.hasSuffix(".\(name)") }
+            throw value.failure(nearest.map { error.message.dropLast() + "; did you mean \"\($0)\"?" } ?? error.message)
+        }
+    }
+}
+
 /// Which namespaces of the Realtime Database a trigger is for: a name, in which one star matches any part.
-package struct InstancePattern: Sendable, Equatable {
+package struct InstancePattern: Sendable, Hashable {
     private let prefix: [UInt8]
     /// Nil without a star.
     private let suffix: [UInt8]?
@@ -329,6 +344,23 @@ package enum TriggerURL {
         if authority.contains(UInt8(ascii: "@")) { return "A URL here has no credentials; use \"secretFile\"." }
         let host = authority.first == UInt8(ascii: "[") ? authority : authority.prefix { $0 != UInt8(ascii: ":") }
         if host.isEmpty { return "The URL has no host." }
-        return nil
+        return portFault(of: authority)
+    }
+
+    /// libcurl refuses some of them, and takes the last bits of others.
+    private static func portFault(of authority: ArraySlice<UInt8>) -> String? {
+        var rest = authority
+        if authority.first == UInt8(ascii: "[") {
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return "The URL's address has no end." }
+            rest = authority[(end + 1)...]
+            if let next = rest.first, next != UInt8(ascii: ":") { return "The URL has no port behind its address." }
+        }
+        guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let port = rest[(colon + 1)...]
+        let isNumber = !port.isEmpty && port.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        if isNumber, let number = Int(String(decoding: port, as: UTF8.self)), (1...65_535).contains(number) {
+            return nil
+        }
+        return "The URL's port is not a number from 1 to 65535."
     }
 }

@@ -66,7 +66,7 @@ package final class TriggerJournal: EventObserver {
         case .failing(let failure):
             log.warning(
                 "a trigger's events can't be delivered", ("trigger", .string(id.trigger)),
-                ("status", .string(failure.status)), ("reason", .string(failure.message)))
+                ("status", .string(failure.status)), ("reason", .string(failure.reason)))
         case .recovered: log.info("a trigger's events are delivered again", ("trigger", .string(id.trigger)))
         case .none: break
         }
@@ -113,7 +113,7 @@ package final class TriggerJournal: EventObserver {
             log.warning(
                 "an event became a dead letter", ("trigger", .string(id.trigger)), ("database", .string(id.database)),
                 ("attempts", .integer(attempts)), ("status", .string(failure.status)),
-                ("reason", .string(failure.message)))
+                ("reason", .string(failure.reason)))
         }
     }
 

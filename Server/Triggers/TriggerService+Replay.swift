@@ -21,38 +21,42 @@ extension TriggerService {
         package let event: [UInt8]?
     }
 
-    /// What one transaction moves or deletes.
-    private static let stepEvents = 500
-    private static let stepBytes = 4 << 20
+    /// What one transaction deletes.
+    private static let expiredMax = 250
     /// A page of dead letters ends behind the one that reaches this.
     private static let pageBytesMax = 8 << 20
 
-    /// Opens the databases that have dead letters of a trigger, one after the other, by name.
-    private func withDeadLetters(
-        of definition: TriggerDefinition, _ body: (any OpenEvents) throws(Status) -> Void
-    ) throws(Status) {
-        guard let directory = state.withLock({ $0.directory }) else { return }
+    /// The databases or namespaces that have dead letters of a trigger, by name.
+    func storesWithDeadLetters(of definition: TriggerDefinition) -> [DatabaseOpener.Item] {
         let id = definition.id
         if definition.type.product == .database {
-            for name in trees.names(withDeadLettersOf: id) {
-                try directory.openNamespace(name)
-                guard let open = trees.open(name) else {
-                    throw .unavailable("The namespace \(name) was closed meanwhile; try again.")
-                }
-                try body(open)
-            }
-            return
+            return trees.names(withDeadLettersOf: id).map { .namespace($0) }
         }
         let names = state.withLock { state in
             state.databases.filter { $0.value.events.ledger.deadLetterCount(id) > 0 }.map(\.key)
         }
-        for name in names.sorted(by: { UTF8Order.compare($0.string, $1.string) < 0 }) {
+        return names.sorted { UTF8Order.compare($0.string, $1.string) < 0 }.map { .database($0) }
+    }
+
+    /// Opens one of these.
+    /// - Returns: nil for one that was deleted.
+    func opened(_ store: DatabaseOpener.Item) throws(Status) -> (any OpenEvents)? {
+        guard let directory = state.withLock({ $0.directory }) else { return nil }
+        switch store {
+        case .all: return nil
+        case .namespace(let name):
+            try directory.openNamespace(name)
+            guard let open = trees.open(name) else {
+                throw .unavailable("The namespace \(name) was closed meanwhile; try again.")
+            }
+            return open
+        case .database(let name):
             // One that was deleted is not made anew.
             guard try directory.exists(name) else {
                 isGone(name)
-                continue
+                return nil
             }
-            if let open = try opened(name, directory) { try body(open) }
+            return try opened(name, directory)
         }
     }
 
@@ -92,19 +96,25 @@ extension TriggerService {
         var items: [DeadLetterItem] = []
         var sizeBytes = 0
         var isBehind = after == nil
-        try withDeadLetters(of: definition) { open throws(Status) in
-            guard let letters = open.ledger.deadLetters(of: definition.id) else { return }
+        // The first part of an id, which needs no hash of the document's name.
+        let afterVersion = after.flatMap { UInt64($0.prefix(16), radix: 16) }.map { Int64(bitPattern: $0) }
+        for store in storesWithDeadLetters(of: definition) {
+            guard let open = try opened(store), let letters = open.ledger.deadLetters(of: definition.id) else {
+                continue
+            }
             try open.reading { snapshot throws(Status) in
-                for entry in try letters.entries(after: nil, countMax: .max, in: snapshot) {
-                    if items.count == limit || sizeBytes >= Self.pageBytesMax { return }
-                    let id = open.id(of: entry.event, name)
+                try letters.forEach(in: snapshot) { entry throws(Status) in
                     if !isBehind {
-                        isBehind = id == after
-                        continue
+                        isBehind = entry.event.version == afterVersion && open.id(of: entry.event, name) == after
+                        return true
                     }
-                    let item = item(id, entry, try letters.readable(entry, in: snapshot), open, definition)
+                    if items.count == limit || sizeBytes >= Self.pageBytesMax { return false }
+                    let item = item(
+                        open.id(of: entry.event, name), entry, try letters.readable(entry, in: snapshot), open,
+                        definition)
                     sizeBytes += item.event?.count ?? 0
                     items.append(item)
+                    return true
                 }
             }
         }
@@ -134,23 +144,10 @@ extension TriggerService {
 
     // MARK: Changing
 
-    /// Deletes the dead letters of a trigger.
-    /// - Returns: how many there were.
+    /// Deletes the dead letters of a trigger; counts them.
     /// - Throws: NOT_FOUND for an unknown trigger.
-    package func deleteDeadLetters(_ name: String) throws(Status) -> Int {
-        let definition = try existing(name)
-        var count = 0
-        try withDeadLetters(of: definition) { open throws(Status) in
-            while true {
-                let deleted = try open.perform { transaction throws(Status) in
-                    try open.ledger.deleteDeadLetters(
-                        definition.id, before: nil, in: transaction, limit: Self.stepEvents)
-                }
-                count += deleted
-                if deleted < Self.stepEvents { break }
-            }
-        }
-        return count
+    func deletion(ofDeadLetters name: String) throws(Status) -> any TriggerSteps {
+        LetterSteps(.delete, of: try existing(name), self)
     }
 
     /// Deletes dead letters that were kept long enough. Those of databases that are closed are deleted when they are open.
@@ -163,87 +160,30 @@ extension TriggerService {
         for open in documents as [any OpenEvents] + trees.open {
             let before = open.elapsedMicroseconds - DeadLetters.keptMicroseconds
             for id in open.ledger.ids where open.ledger.deadLetterCount(id) > 0 {
-                open.expireDeadLetters(id, before: before, limit: Self.stepEvents)
+                open.expireDeadLetters(id, before: before, limit: Self.expiredMax)
             }
         }
     }
 
-    /// Has the dead letters of a trigger sent again; they are none any more.
-    /// - Returns: how many.
+    /// Has the dead letters of a trigger sent again; they are none any more. Counts them.
     /// - Throws: NOT_FOUND for an unknown trigger.
-    package func replayDeadLetters(_ name: String) throws(Status) -> Int {
-        let definition = try existing(name)
-        var count = 0
-        try withDeadLetters(of: definition) { open throws(Status) in
-            // Before the first one, so that none is too old; at the end, and after an error, for what was moved.
-            open.notify(definition.id, self)
-            defer { open.notify(definition.id, self) }
-            // What dies again meanwhile lies behind these.
-            var left = open.ledger.deadLetterCount(definition.id)
-            var last: DeadLetters.Entry?
-            repeat {
-                try checkRunning()
-                let limit = min(left, Self.stepEvents)
-                let moved = try open.perform { [self, last] transaction throws(Status) in
-                    // One that is removed meanwhile gets no events any more.
-                    if !exists(definition.id) { return (count: 0, seen: 0, last: DeadLetters.Entry?.none) }
-                    return try open.ledger.replay(
-                        definition.id, after: last, in: transaction, limit: limit, bytesMax: Self.stepBytes)
-                }
-                count += moved.count
-                left -= moved.seen
-                last = moved.last
-            } while last != nil && left > 0
-        }
-        return count
+    func replay(ofDeadLetters name: String) throws(Status) -> any TriggerSteps {
+        LetterSteps(.replay, of: try existing(name), self)
     }
 
-    /// Has a trigger's events sent again of all commits since a time, with their ids as they were. Who made them is not
-    /// known any more, unless they still wait.
+    /// Has a trigger's events sent again of all commits since a time, with their ids as they were; counts them. Who made them
+    /// is not known any more, unless they still wait.
     /// - Parameter time: of the first commit that counts.
-    /// - Returns: how many.
-    /// - Throws: NOT_FOUND for an unknown trigger, OUT_OF_RANGE for a time before the retention, INVALID_ARGUMENT for a
-    ///   trigger of the Realtime Database.
-    package func replay(_ name: String, since time: Timestamp) throws(Status) -> Int {
+    /// - Throws: NOT_FOUND for an unknown trigger, INVALID_ARGUMENT for one of the Realtime Database. The steps throw
+    ///   OUT_OF_RANGE for a time before the retention.
+    func replay(_ name: String, since time: Timestamp) throws(Status) -> any TriggerSteps {
         let definition = try existing(name)
         if definition.type.product == .database {
             throw .invalidArgument("since: the Realtime Database has no history; its dead letters can be sent again.")
         }
-        guard let directory = state.withLock({ $0.directory }) else { return 0 }
-        var count = 0
-        for databaseName in try directory.names() where definition.isFor(databaseName) {
-            guard let open = try opened(databaseName, directory) else { continue }
-            let replay = FeedReplay(database: open.database, definition: definition)
-            try replay.check(time)
-            open.notify(definition.id, self)
-            defer { open.notify(definition.id, self) }
-            var position = FeedReplay.Position(version: time.microseconds)
-            let dead = try deadLetters(of: definition.id, open)
-            let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
-            while let next = try replay.step(&position, countMax: Self.stepEvents) {
-                try checkRunning()
-                count += try open.perform { [self] transaction throws(Status) in
-                    if !exists(definition.id) { return 0 }
-                    for event in next {
-                        try open.ledger.putAgain(
-                            event, record, insteadOf: dead[event], for: definition.id, in: transaction)
-                    }
-                    return next.count
-                }
-            }
+        guard let directory = state.withLock({ $0.directory }) else {
+            throw .unavailable("The server is being started.")
         }
-        return count
-    }
-
-    /// What is a dead letter in a database: replayed, it is none any more.
-    private func deadLetters(
-        of id: TriggerID, _ open: OpenDocumentEvents
-    ) throws(Status) -> [Delivery.Event: DeadLetters.Entry] {
-        guard let letters = open.ledger.deadLetters(of: id) else { return [:] }
-        return try open.reading { snapshot throws(Status) in
-            var dead: [Delivery.Event: DeadLetters.Entry] = [:]
-            for entry in try letters.entries(after: nil, countMax: .max, in: snapshot) { dead[entry.event] = entry }
-            return dead
-        }
+        return try FeedSteps(since: time, of: definition, directory, self)
     }
 }

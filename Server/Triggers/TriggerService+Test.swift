@@ -244,7 +244,7 @@ extension TriggerService.TestResult {
                 writer.raw(",\"status\":\"\(failure.status)\"")
             }
             writer.raw(",\"message\":")
-            writer.string(failure.message)
+            writer.string(failure.reason)
         case .acknowledged, .unsent, .gone: writer.raw(",\"status\":\(response.status)")
         }
         if response.status > 0 {

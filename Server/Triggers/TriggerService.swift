@@ -21,47 +21,38 @@ package final class TriggerService: Sendable {
         package init() {}
     }
 
-    struct OpenDatabase {
+    struct OpenDatabase: KnownEvents {
         weak var database: Database?
         let events: DatabaseEvents
-        /// What reads its events, by trigger, while there is a route.
         var sources: [String: WeakSource] = [:]
-    }
 
-    struct WeakSource {
-        weak var source: DocumentEventSource?
+        var isOpen: Bool { database != nil }
+        var ledger: TriggerLedger { events.ledger }
     }
 
     struct State {
-        var definitions: [String: TriggerDefinition] = [:]
-        /// Those that are open, and those that were and have events or dead letters.
+        /// Of both products.
+        private(set) var definitions: [String: TriggerDefinition] = [:]
+        private var scopes = TriggerScopes([TriggerDefinition](), DatabaseEvents.Triggers.init)
         var databases: [DatabaseName: OpenDatabase] = [:]
         var directory: TriggerDirectory?
         var isStopped = false
         private var forgetsAt = 64
 
-        /// Forgets databases that are closed and have nothing: now and then, so that opening many costs each the same.
-        mutating func forgetClosed() {
-            if databases.count < forgetsAt { return }
-            databases = databases.filter { $0.value.database != nil || $0.value.events.ledger.hasAny }
-            forgetsAt = max(64, databases.count * 2)
+        mutating func define(_ new: [String: TriggerDefinition]) {
+            definitions = new
+            scopes = TriggerScopes(
+                new.values.filter { $0.type.product == .firestore }, DatabaseEvents.Triggers.init)
         }
 
-        /// The present definitions for later commits of all databases, of which many have the same.
-        func refresh() {
-            var made: [[String]: DatabaseEvents.Triggers] = [:]
-            for (name, open) in databases {
-                let those = definitions.values.filter { $0.isFor(name) }
-                let key = those.map(\.name)
-                let triggers = made[key] ?? DatabaseEvents.Triggers(those)
-                made[key] = triggers
-                open.events.change(triggers)
-            }
-        }
+        mutating func forgetClosed() { databases.forgetClosed(at: &forgetsAt) }
+
+        /// The present definitions for later commits of all databases.
+        mutating func refresh() { for name in databases.keys { refresh(name) } }
 
         /// The present definitions for later commits of a database.
-        func refresh(_ name: DatabaseName) {
-            databases[name]?.events.change(DatabaseEvents.Triggers(definitions.values.filter { $0.isFor(name) }))
+        mutating func refresh(_ name: DatabaseName) {
+            databases[name]?.events.change(scopes.made { $0.isFor(name) })
         }
     }
 
@@ -79,16 +70,17 @@ package final class TriggerService: Sendable {
     private let changing = Mutex<UInt64>(0)
     private let opener: DatabaseOpener
     private let work = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-work")
+    /// For what may take long.
+    private let longWork = LifecycleThreads(threadsMax: 1, name: "hearth-trigger-long")
 
-    /// How many events of a trigger that is gone are deleted by one transaction.
-    private static let forgottenMax = 2000
     /// Triggers of a server.
     package static let countMax = 500
 
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no threads.
     package init(_ configuration: Configuration, clock: any Clock = SystemClock()) throws(Status) {
         var state = State()
-        for definition in configuration.definitions { state.definitions[definition.name] = definition }
+        state.define(
+            Dictionary(configuration.definitions.map { ($0.name, $0) }, uniquingKeysWith: { _, last in last }))
         self.state = Mutex(state)
         self.clock = clock
         location = configuration.location
@@ -133,6 +125,24 @@ package final class TriggerService: Sendable {
     /// Runs work for administrators, which may wait for disks: one after the other, on a thread of their own.
     func background(_ job: @escaping @Sendable () -> Void) { work.run(job) }
 
+    /// Runs work for administrators that reads much: between the steps of what takes long.
+    func longBackground(_ job: @escaping @Sendable () -> Void) { longWork.run(job) }
+
+    /// Runs steps for administrators, each after those of others that wait.
+    /// - Parameter completion: called once, with how much was done.
+    func background(
+        _ steps: any TriggerSteps, completion: @escaping @Sendable (Result<Int, Status>) -> Void
+    ) {
+        longBackground { [self] in
+            do throws(Status) {
+                if try steps.step() { return background(steps, completion: completion) }
+            } catch {
+                return completion(.failure(error))
+            }
+            completion(.success(steps.count))
+        }
+    }
+
     /// Sends nothing new, and ends what administrators have begun. To be called before everything else that takes a part
     /// of the time of a stop; `stop` follows.
     package func beginStop() {
@@ -149,6 +159,7 @@ package final class TriggerService: Sendable {
         if graceSeconds > 0 { dispatcher.drain(seconds: graceSeconds) }
         opener.stop()
         work.stop()
+        longWork.stop()
         dispatcher.stop()
         sender.close()
     }
@@ -169,29 +180,27 @@ package final class TriggerService: Sendable {
         }
         let snapshot = try database.store.snapshot()
         defer { snapshot.close() }
-        let triggers = DatabaseEvents.Triggers(definitions.values.filter { $0.isFor(name) })
         let events = try DatabaseEvents(
-            triggers, in: snapshot, former: former, serial: { definitions[$0]?.serial ?? 0 }
-        ) { [weak self] _, trigger in
+            DatabaseEvents.Triggers([]), in: snapshot, former: former, serial: { definitions[$0]?.serial ?? 0 }
+        ) { [weak self] trigger in
             self?.notify(trigger, name)
         }
+        // Before others can edit the ledger, so that each of their transactions is followed by `ended`; nothing is recorded yet.
         database.setRecorder(events)
         state.withLock { state in
             state.forgetClosed()
             // Routes live on while a database is closed.
             let sources = state.databases[name]?.sources ?? [:]
             state.databases[name] = OpenDatabase(database: database, events: events, sources: sources)
-            // Triggers may have changed meanwhile.
+            // Within the lock: a definition that comes now finds the database.
             state.refresh(name)
         }
-        for trigger in events.ledger.ids {
-            // One that is for other databases now keeps what it has of this one.
-            if isRemoved(trigger) {
-                forget(trigger, database, events)
-            } else if events.pending(trigger) > 0 {
-                notify(trigger, name)
-            }
-        }
+        // So that they are not counted again when nothing of the database changes.
+        if events.ledger.countsAreDue { events.edit(database, { _ throws(Status) in }, completion: { _ in }) }
+        // A trigger that is for other databases now keeps what it has of this one.
+        let ids = events.ledger.ids
+        removal(database, events).run(ids.filter { isRemoved($0) })
+        for id in ids where !isRemoved(id) && events.pending(id) > 0 { notify(id, name) }
     }
 
     /// The same for each tree of the Realtime Database.
@@ -210,7 +219,7 @@ package final class TriggerService: Sendable {
     /// Deletes what removed triggers have left because it could not be deleted, such as on a full disk.
     package func forgetRemoved() {
         for (database, events) in openDatabases {
-            for id in events.ledger.ids where isRemoved(id) { forget(id, database, events) }
+            removal(database, events).run(events.ledger.ids.filter { isRemoved($0) })
         }
         trees.forgetRemoved()
     }
@@ -231,7 +240,7 @@ package final class TriggerService: Sendable {
             let source = DocumentEventSource(definition, location: location, clock: clock) { [weak self] in
                 self?.open(name) ?? .gone
             }
-            state.databases[name]?.sources[id.name] = WeakSource(source: source)
+            state.databases[name]?.sources[id.name] = WeakSource(definition: source.definition)
             return source
         }
     }
@@ -255,26 +264,11 @@ package final class TriggerService: Sendable {
         background { [weak self] in _ = self?.remove(trigger, revision: revision) }
     }
 
-    /// Deletes the events of a trigger that is gone, a part at a time.
-    private func forget(_ id: TriggerID, _ database: Database, _ events: DatabaseEvents, _ deleted: Int = 0) {
-        let progress = SharedValue(Mutex((events: 0, isDone: false)))
-        events.edit(
-            database,
-            { transaction throws(Status) in
-                let step = try events.ledger.forget(id, in: transaction, limit: Self.forgottenMax)
-                progress.value.withLock { $0 = step }
-            },
-            completion: { [weak self, weak database] result in
-                guard case .success = result, let self, let database else { return }
-                let step = progress.value.withLock { $0 }
-                let count = deleted + step.events
-                if !step.isDone { return forget(id, database, events, count) }
-                if count > 0 {
-                    log.warning(
-                        "events of a trigger that is gone were dropped", ("trigger", .string(id.name)),
-                        ("database", .string(database.name.string)), ("events", .integer(count)))
-                }
-            })
+    private func removal(_ database: Database, _ events: DatabaseEvents) -> EventRemoval {
+        EventRemoval(ledger: events.ledger, database: database.name.string, log: log) {
+            [weak database] body, completion in
+            if let database { events.edit(database, body, completion: completion) }
+        }
     }
 
     // MARK: Definitions
@@ -288,103 +282,130 @@ package final class TriggerService: Sendable {
     /// How many events of a trigger are not settled, in all databases.
     package func pending(_ trigger: String) -> Int {
         guard let id = definition(trigger)?.id else { return 0 }
-        return state.withLock { state in state.databases.values.reduce(0) { $0 + $1.events.pending(id) } }
-            + trees.pending(id)
+        return state.withLock { $0.databases.pending(id) } + trees.pending(id)
     }
 
     package func deadLetterCount(_ trigger: String) -> Int {
         guard let id = definition(trigger)?.id else { return 0 }
-        return state.withLock { state in
-            state.databases.values.reduce(0) { $0 + $1.events.ledger.deadLetterCount(id) }
-        } + trees.deadLetterCount(id)
+        return state.withLock { $0.databases.deadLetterCount(id) } + trees.deadLetterCount(id)
     }
 
-    /// Takes a trigger, or another definition of one. Its pattern holds for later commits. A definition for the other
-    /// product makes another trigger, which has nothing of the former one.
-    /// - Throws: RESOURCE_EXHAUSTED beyond `countMax`, or when the system provides no thread.
-    package func set(_ new: TriggerDefinition) throws(Status) {
-        try changing.withLock { last throws(Status) in
-            let former = definition(new.name)
-            if former == nil, state.withLock({ $0.definitions.count }) >= Self.countMax {
-                throw .resourceExhausted("A server has at most \(Self.countMax) triggers.")
-            }
-            try dispatcher.start()
-            last += 1
+    /// Takes a trigger, or another definition of one; see `change`.
+    package func set(_ new: TriggerDefinition) throws(Status) { try change(set: [new]) }
+
+    /// What a change of definitions does.
+    private struct Change {
+        var definitions: [String: TriggerDefinition]
+        var ended: [TriggerID] = []
+        var begun: [String: TriggerDefinition] = [:]
+
+        mutating func remove(_ name: String) {
+            if let gone = definitions.removeValue(forKey: name) { ended.append(gone.id) }
+        }
+
+        mutating func set(_ new: TriggerDefinition, number: UInt64) {
             var definition = new
-            definition.revision = last
-            definition.serial = last
-            if let former {
+            definition.revision = number
+            definition.serial = number
+            if let former = definitions[new.name] {
                 if former.type.product == new.type.product {
                     definition.serial = former.serial
                 } else {
-                    end(former.id)
+                    ended.append(former.id)
                 }
             }
-            begin(definition)
+            definitions[new.name] = definition
+            begun[new.name] = definition
         }
     }
 
-    private func begin(_ definition: TriggerDefinition) {
-        let sources = state.withLock { state in
-            state.definitions[definition.name] = definition
-            return state.databases.values.compactMap { $0.sources[definition.name]?.source }
+    /// Takes triggers, or other definitions of them, and ends others: all or nothing, and at the cost of one. A pattern
+    /// holds for later commits. A definition for the other product makes another trigger, which has nothing of the former
+    /// one. Of a trigger that ends the events and dead letters are dropped.
+    /// - Parameters:
+    ///   - new: each name once, and none that is removed.
+    ///   - names: of triggers to remove, if there are such.
+    /// - Throws: RESOURCE_EXHAUSTED beyond `countMax`, or when the system provides no thread.
+    package func change(set new: [TriggerDefinition], remove names: [String] = []) throws(Status) {
+        try changing.withLock { last throws(Status) in
+            let known = state.withLock { $0.definitions }
+            var change = Change(definitions: known)
+            for name in names { change.remove(name) }
+            for definition in new {
+                last += 1
+                change.set(definition, number: last)
+            }
+            if change.definitions.count > max(Self.countMax, known.count) {
+                throw .resourceExhausted("A server has at most \(Self.countMax) triggers.")
+            }
+            if !new.isEmpty { try dispatcher.start() }
+            apply(change)
         }
-        for source in sources { source.change(definition) }
-        trees.set(definition)
-        journal.begin(definition.id)
-        dispatcher.set(definition.name, Self.trigger(definition))
-        refresh()
-        if !definition.terms.isPaused { notifyAll(definition.id) }
     }
 
-    /// What waits of a trigger that may have been paused.
-    private func notifyAll(_ id: TriggerID) {
-        let names = state.withLock { state in
-            state.databases.filter { $0.value.events.pending(id) > 0 }.map(\.key)
-        }
-        for name in names { notify(id, name) }
-        trees.notifyAll(id)
-        openTrees(trees.closed(with: id))
+    /// Has the events of a trigger that wait for another attempt sent now, as when its function was mended.
+    /// - Returns: how many events are not settled.
+    /// - Throws: NOT_FOUND for an unknown one, FAILED_PRECONDITION for one that is paused, UNAVAILABLE when the server is being
+    ///   stopped.
+    func retry(_ name: String) throws(Status) -> Int {
+        if try existing(name).terms.isPaused { throw .failedPrecondition("The trigger \"\(name)\" is paused.") }
+        dispatcher.retry(name)
+        return pending(name)
     }
-
-    /// Opens namespaces that are closed, which has their events delivered, or dropped when the trigger is gone.
-    private func openTrees(_ names: [String]) { for name in names { opener.open(.namespace(name)) } }
 
     /// Ends a trigger, and drops its events and dead letters.
     /// - Parameter revision: only if this is still its definition.
     /// - Returns: false when there was none.
     package func remove(_ name: String, revision: UInt64? = nil) -> Bool {
         changing.withLock { _ in
-            guard let definition = definition(name), revision ?? definition.revision == definition.revision else {
+            var change = Change(definitions: state.withLock { $0.definitions })
+            guard let known = change.definitions[name], revision ?? known.revision == known.revision else {
                 return false
             }
-            end(definition.id)
+            change.remove(name)
+            apply(change)
             return true
         }
     }
 
-    private func end(_ id: TriggerID) {
-        state.withLock { state in
-            state.definitions[id.name] = nil
-            for database in state.databases.keys { state.databases[database]?.sources[id.name] = nil }
+    private func apply(_ change: Change) {
+        let sources = state.withLock { state in
+            state.define(change.definitions)
+            state.databases.removeSources(of: change.ended)
+            return state.databases.sources(of: change.begun)
         }
-        dispatcher.remove(id.name)
-        journal.end(id)
-        // Before its events are deleted: it gets no others.
-        refresh()
-        for (database, events) in openDatabases { forget(id, database, events) }
-        openThose { $0.ledger.hasAny(of: id) }
-        let closed = trees.closed(with: id)
-        trees.remove(id)
-        openTrees(closed)
+        for (source, definition) in sources { source.change(definition) }
+        trees.define(change.definitions, ended: change.ended, begun: change.begun)
+        for id in change.ended {
+            dispatcher.remove(id.name)
+            journal.end(id)
+        }
+        for definition in change.begun.values {
+            journal.begin(definition.id)
+            dispatcher.set(definition.name, Self.trigger(definition))
+        }
+        // Before events are deleted: triggers that are gone get no others.
+        state.withLock { $0.refresh() }
+        trees.refresh()
+        forget(change.ended)
+        notifyAll(Set(change.begun.values.filter { !$0.terms.isPaused }.map(\.id)))
     }
 
-    /// Opens databases that are closed, which drops what they have of triggers that are gone.
-    private func openThose(_ isWanted: @escaping @Sendable (DatabaseEvents) -> Bool) {
-        let names = state.withLock { state in
-            state.databases.filter { $0.value.database == nil && isWanted($0.value.events) }.map(\.key)
-        }
-        for name in names { opener.open(.database(name)) }
+    /// What waits of triggers that may have been paused.
+    private func notifyAll(_ ids: Set<TriggerID>) {
+        if ids.isEmpty { return }
+        for (name, id) in state.withLock({ $0.databases.waiting(for: ids) }) { notify(id, name) }
+        trees.notifyAll(ids)
+    }
+
+    /// Deletes what triggers that are gone have left. Databases that are closed are opened, which does it.
+    private func forget(_ ids: [TriggerID]) {
+        if ids.isEmpty { return }
+        // Also where no event is known of: the first one may be under way.
+        for (database, events) in openDatabases { removal(database, events).run(ids) }
+        for name in state.withLock({ $0.databases.closed(with: Set(ids)) }) { opener.open(.database(name)) }
+        trees.forget(ids)
+        for name in trees.closed(with: Set(ids)) { opener.open(.namespace(name)) }
     }
 
     private var openDatabases: [(Database, DatabaseEvents)] {
@@ -392,9 +413,6 @@ package final class TriggerService: Sendable {
             state.databases.values.compactMap { open in open.database.map { ($0, open.events) } }
         }
     }
-
-    /// The present definitions for later commits of all databases.
-    private func refresh() { state.withLock { $0.refresh() } }
 }
 
 extension TriggerService: DatabaseOpenerOwner {

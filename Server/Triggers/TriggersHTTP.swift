@@ -39,12 +39,13 @@ package struct TriggersHTTP: HTTPExtension {
         case deadLetters(String, after: String?, limit: Int)
         case deleteDeadLetters(String)
         case replay(String)
+        case retry(String)
         case test(String)
 
         var changes: Bool {
             switch self {
             case .list, .get, .deadLetters: false
-            case .put, .delete, .deleteDeadLetters, .replay, .test: true
+            case .put, .delete, .deleteDeadLetters, .replay, .retry, .test: true
             }
         }
 
@@ -106,6 +107,7 @@ package struct TriggersHTTP: HTTPExtension {
         case ("GET", 2, "dead-letters"): return try deadLetters(segments[0], parameters)
         case ("DELETE", 2, "dead-letters"): found = .deleteDeadLetters(segments[0])
         case ("POST", 2, "replay"): found = .replay(segments[0])
+        case ("POST", 2, "retry"): found = .retry(segments[0])
         case ("POST", 2, "test"): found = .test(segments[0])
         default: throw .notFound("There is no method \(head.method) \(head.path).")
         }
@@ -132,22 +134,47 @@ package struct TriggersHTTP: HTTPExtension {
         return .deadLetters(name, after: after, limit: limit)
     }
 
-    /// Waits for disks, so not on the loop.
+    /// Waits for disks, so not on the loop; what may take long doesn't keep the rest waiting.
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
-        service.background { [self] in
-            service.waitUntilOpened()
-            if case .test(let name) = method { return test(name, body, call) }
-            let result = Result { () throws(Status) in try answer(method, body) }
-            call.onLoop {
-                switch result {
-                case .success(let json): call.respond(json)
-                case .failure(let status): call.finish(status)
+        switch method {
+        case .list, .get, .put, .delete, .retry:
+            service.background { finish(call, Result { () throws(Status) in try answer(method, body) }) }
+        case .deadLetters:
+            service.longBackground { finish(call, Result { () throws(Status) in try answer(method, body) }) }
+        case .test(let name): service.background { test(name, body, call) }
+        case .deleteDeadLetters(let name):
+            run(call, "deadLetters") { () throws(Status) in try service.deletion(ofDeadLetters: name) }
+        case .replay(let name): run(call, "events") { () throws(Status) in try replay(name, body) }
+        }
+    }
+
+    /// - Parameter member: what is counted.
+    private func run(
+        _ call: RESTCall, _ member: String, _ begin: @escaping @Sendable () throws(Status) -> any TriggerSteps
+    ) {
+        service.longBackground {
+            do throws(Status) {
+                service.waitUntilOpened()
+                service.background(try begin()) { result in
+                    finish(call, result.map { Array("{\"\(member)\":\($0)}".utf8) })
                 }
+            } catch {
+                finish(call, .failure(error))
+            }
+        }
+    }
+
+    private func finish(_ call: RESTCall, _ result: Result<[UInt8], Status>) {
+        call.onLoop {
+            switch result {
+            case .success(let json): call.respond(json)
+            case .failure(let status): call.finish(status)
             }
         }
     }
 
     private func answer(_ method: Method, _ body: [UInt8]) throws(Status) -> [UInt8] {
+        service.waitUntilOpened()
         switch method {
         case .list:
             var writer = JSONWriter()
@@ -167,15 +194,16 @@ package struct TriggersHTTP: HTTPExtension {
             return Array("{}".utf8)
         case .deadLetters(let name, let after, let limit):
             return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
-        case .deleteDeadLetters(let name): return Self.count(try service.deleteDeadLetters(name), "deadLetters")
-        case .replay(let name): return Self.count(try replay(name, body), "events")
-        case .test(let name): throw .internalError("The test of \(name) has an answer of its own.")
+        case .retry(let name): return Array("{\"pending\":\(try service.retry(name))}".utf8)
+        case .deleteDeadLetters(let name), .replay(let name), .test(let name):
+            throw .internalError("This method of \(name) has an answer of its own.")
         }
     }
 
     /// Answers when the endpoint has, which other requests of administrators don't wait for.
     private func test(_ name: String, _ body: [UInt8], _ call: RESTCall) {
         do throws(Status) {
+            service.waitUntilOpened()
             try service.test(name, try Self.subject(body), project: configuration.project) { result in
                 let json = result.json
                 call.onLoop { call.respond(json) }
@@ -209,7 +237,7 @@ package struct TriggersHTTP: HTTPExtension {
         return writer.bytes
     }
 
-    private func replay(_ name: String, _ body: [UInt8]) throws(Status) -> Int {
+    private func replay(_ name: String, _ body: [UInt8]) throws(Status) -> any TriggerSteps {
         let value = try ConfigurationValue(parsing: body, file: "body")
         let known = ["deadLetters", "since"]
         for member in try value.members() where !known.contains(member.name) {
@@ -218,7 +246,7 @@ package struct TriggersHTTP: HTTPExtension {
         let wantsLetters = try value.member("deadLetters")?.boolean() ?? false
         let since = try value.member("since")
         if wantsLetters, let since { throw since.failure("A replay is of dead letters or of a time, not of both.") }
-        if wantsLetters { return try service.replayDeadLetters(name) }
+        if wantsLetters { return try service.replay(ofDeadLetters: name) }
         guard let since else { throw value.failure("Expected {\"deadLetters\": true} or {\"since\": TIME}.") }
         guard let instant = RFC3339.parse(try since.string()),
             let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
@@ -227,8 +255,6 @@ package struct TriggersHTTP: HTTPExtension {
         }
         return try service.replay(name, since: time)
     }
-
-    private static func count(_ count: Int, _ name: String) -> [UInt8] { Array("{\"\(name)\":\(count)}".utf8) }
 }
 
 /// Triggers and dead letters as JSON.

@@ -283,5 +283,5 @@ private final class RecordingRecorder: EventRecorder {
 
     func ended(isDurable: Bool) {}
     func clear(in transaction: any StoreTransaction) throws(Status) {}
-    func neededVersion(in snapshot: any Snapshot) throws(Status) -> Int64? { nil }
+    var neededVersion: Int64? { nil }
 }

@@ -403,6 +403,57 @@ private final class OneStore: StoreProvider {
         #expect(line.document == "a/b" && line.isLast)
     }
 
+    @Test func noCredentialHasAllReaders() throws {
+        let readers = ChangeReaders(max: 100)
+        let name = DatabaseName(project: "p")
+        func begun(_ credential: UInt8) -> Int {
+            var count = 0
+            while (try? readers.begin(name, [credential])) != nil { count += 1 }
+            return count
+        }
+        #expect(begun(1) == 50 && begun(2) == 25 && begun(3) == 13)
+        #expect(readers.present == [name: 88])
+        // One that has none gets one as long as there are any.
+        for credential in UInt8(10)..<22 { try readers.begin(name, [credential]) }
+        do throws(Status) {
+            try readers.begin(name, [99])
+            Issue.record("there are too many")
+        } catch {
+            #expect(error.code == .resourceExhausted && error.message.contains("has 100 readers"))
+        }
+        for _ in 0..<50 { readers.end(name, [1]) }
+        do throws(Status) {
+            for _ in 0..<100 { try readers.begin(name, [2]) }
+            Issue.record("one has too many")
+        } catch {
+            #expect(error.code == .resourceExhausted && error.message.hasPrefix("This credential has 38 of 100"))
+        }
+        #expect(readers.present == [name: 63])
+        try ChangeReaders(max: 1).begin(name, [1])
+    }
+
+    @Test func readersCountForTheirCredential() async throws {
+        let site = try Site(readersMax: 3)
+        defer { site.stop() }
+        let owner = [HTTPHeader("authorization", "Bearer owner")]
+        let target = "\(Self.root)?wait=forever"
+        var open: [HTTPExchange] = []
+        for _ in 0..<2 { open.append(await site.get(target, owner).exchange) }
+        #expect(await eventually { site.readers.present.values.reduce(0, +) == 2 })
+        let (refused, _) = await site.get(target, owner)
+        #expect(await eventually { refused.isOver })
+        #expect(refused.status == 429)
+        #expect(String(decoding: refused.body, as: UTF8.self).contains("This credential has 2 of 3 readers"))
+        // Nobody may read, too, as there are no rules; and what has ended leaves its share.
+        open.append(await site.get(target).exchange)
+        #expect(await eventually { site.readers.present.values.reduce(0, +) == 3 })
+        let first = open[0]
+        await site.onLoop { first.onCancel?() }
+        #expect(await eventually { site.readers.present.values.reduce(0, +) == 2 })
+        for exchange in open.dropFirst() { await site.onLoop { exchange.onCancel?() } }
+        #expect(await eventually { site.readers.present.isEmpty })
+    }
+
     @Test func whatIsWrongIsAnsweredBeforeTheFirstLine() async throws {
         let site = try Site(readersMax: 0)
         defer { site.stop() }

@@ -1,5 +1,7 @@
 @testable import HearthToolSupport
 import HearthTestSupport
+import HearthHost
+import HearthModel
 import HearthServer
 import HearthTriggers
 import Testing
@@ -38,6 +40,56 @@ import Testing
             let failure = #expect(throws: ToolFailure.self) { try settings() }
             #expect(failure?.code == .configuration && failure?.message.contains(name) == true, "\(failure as Any)")
         }
+    }
+
+    @Test func unknownMembersGetTheNearestName() throws {
+        for (name, nearest) in [
+            ("trigers", "triggers"), ("auht", "auth"), ("change", "changes"), ("bundle", "bundles"),
+            ("tlsCrt", "tlsCert"),
+        ] {
+            folder.write("hearth.json", "{\"\(name)\": {}}")
+            let failure = #expect(throws: ToolFailure.self) { try settings() }
+            #expect(failure?.message.hasSuffix("\(name): Unknown setting; did you mean \"\(nearest)\"?") == true)
+        }
+        for (json, end) in [
+            (
+                #"{"credentials": [{"name": "a", "secretFile": "s", "scpoe": "read-only"}]}"#,
+                #"scpoe: Unknown setting; did you mean "scope"?"#
+            ),
+            (#"{"keys": [{"idd": "1", "secretFile": "s"}]}"#, #"idd: Unknown setting; did you mean "id"?"#),
+            (#"{"issuers": [{"isuer": "x"}]}"#, #"isuer: Unknown setting; did you mean "issuer"?"#),
+        ] {
+            folder.write("hearth.json", "{\"auth\": \(json)}")
+            let failure = #expect(throws: ToolFailure.self) { try settings() }
+            #expect(failure?.message.hasSuffix(end) == true, "\(failure as Any)")
+        }
+        let all =
+            #"{"port": 1, "tls-cert": "", "auth": {}, "bundles": {}, "changes": {}, "triggers": {}, "x": 1, "prot": 2}"#
+        let root = try ConfigurationValue(parsing: Array(all.utf8), file: "f")
+        #expect(
+            try ServeResolution.unknownMembers(of: root).map(\.message) == [
+                "f:1:92: x: Unknown setting.", "f:1:103: prot: Unknown setting; did you mean \"port\"?",
+            ])
+    }
+
+    @Test(arguments: [
+        (["--port", "65536"], "--port: expected a whole number from 0 to 65535, found \"65536\"."),
+        (
+            ["--host-port", "h:99999"],
+            "--host-port: expected ADDRESS:PORT, with a port from 0 to 65535, found \"h:99999\"."
+        ),
+        (
+            ["--functions-emulator", "h:70000"],
+            "--functions-emulator: expected HOST:PORT, with a port from 1 to 65535, found \"h:70000\"."
+        ),
+        (
+            ["--functions-emulator-port", "70000"],
+            "--functions-emulator-port: expected a whole number from 1 to 65535, found \"70000\"."
+        ),
+    ])
+    func portsHaveARange(words: [String], message: String) {
+        let failure = #expect(throws: ToolFailure.self) { try settings(words) }
+        #expect(failure?.message == message)
     }
 
     @Test func theFunctionsEmulatorHasThreeSources() throws {

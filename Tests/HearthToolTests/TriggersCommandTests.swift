@@ -18,7 +18,8 @@ import Testing
     @Test(arguments: [
         "list", "list --json --host 127.0.0.1:1", "show t --credential f", "test t --document c/d --json", "dead t",
         "test t --ref c/d", "test t --ref c/d --instance ns",
-        "dead t --delete --tls", "replay t --dead-letters", "replay t --since 2026-11-22T19:17:22Z", "set t -",
+        "dead t --delete --tls", "replay t --dead-letters", "retry t", "retry t --json --tls",
+        "replay t --since 2026-11-22T19:17:22Z", "set t -",
         "set t file.json --token x", "delete t", "check hearth.json",
     ])
     func whatIsTaken(line: String) { #expect(refusal(line) == nil) }
@@ -31,6 +32,7 @@ import Testing
         ("test t --document c/d --ref c/d", "Expected either --document PATH or --ref PATH."),
         ("test t --document c/d --instance ns", "--instance belongs to --ref."),
         ("replay t", "Expected either --dead-letters or --since TIME."),
+        ("retry t --dead-letters", "`hearth triggers retry` has no option --dead-letters."),
         ("replay t --dead-letters --since x", "Expected either --dead-letters or --since TIME."),
         ("list --delete", "`hearth triggers list` has no option --delete."),
         ("show t --document c/d", "`hearth triggers show` has no option --document."),

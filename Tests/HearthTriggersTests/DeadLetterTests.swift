@@ -93,7 +93,7 @@ struct DeadLetterTests {
         }
         let again = try Bench([try definition(taking.url)], store, name)
         #expect(again.service.deadLetterCount("t") == 3)
-        #expect(try again.service.replayDeadLetters("t") == 3)
+        #expect(try again.service.replay(ofDeadLetters: "t").run() == 3)
         #expect(again.service.deadLetterCount("t") == 0)
         #expect(await eventually { again.service.pending("t") == 0 })
         #expect(ids.withLock { Set($0) } == Set(letters.map(\.id)))
@@ -113,13 +113,40 @@ struct DeadLetterTests {
         let time = try commit(1, bench)
         _ = try commit(2, bench)
         #expect(await eventually { bench.service.pending("t") == 0 && ids.withLock { $0.count } == 3 })
-        #expect(try bench.service.replay("t", since: time) == 2)
+        #expect(try bench.service.replay("t", since: time).run() == 2)
         #expect(await eventually { bench.service.pending("t") == 0 && ids.withLock { $0.count } == 5 })
         ids.withLock { ids in
             // They sort by commit.
             #expect(ids[3...].sorted() == Array(ids[..<3].sorted()[1...]))
         }
         bench.stop()
+    }
+
+    /// A call is under way that ends only when the replayed event has come.
+    @Test func aReplayIsDeliveredWhileACallIsUnderWay() async throws {
+        let (replayed, begun) = (Latch(), Latch())
+        let seen = Mutex(Set<String>())
+        let endpoint = ScriptedEndpoint { connection, _ in
+            let document = connection.request.split(separator: "\r\n").first { $0.hasPrefix("ce-document: ") }
+            let isSlow = document?.hasSuffix("d9") ?? false
+            if isSlow {
+                begun.open()
+                replayed.wait()
+            } else if !seen.withLock({ $0.insert(String(document ?? "")).inserted }) {
+                replayed.open()
+            }
+            connection.write("HTTP/1.1 204 Yes\r\n\r\n")
+            return true
+        }
+        let bench = try Bench([try definition(endpoint.url)], MemoryStore(), name)
+        defer { bench.stop() }
+        let time = try commit(1, bench)
+        #expect(await eventually { bench.service.pending("t") == 0 })
+        _ = try commit(9, bench)
+        begun.wait()
+        #expect(try bench.service.replay("t", since: time).run() == 2)
+        replayed.wait()
+        #expect(await eventually { bench.service.pending("t") == 0 })
     }
 
     @Test func whatDiesAgainIsNotSentAgainByTheSameReplay() async throws {
@@ -133,7 +160,7 @@ struct DeadLetterTests {
         let count = 1200
         for number in 0..<count { _ = try commit(number, bench) }
         #expect(await eventually { bench.service.deadLetterCount("t") == count })
-        #expect(try bench.service.replayDeadLetters("t") == count)
+        #expect(try bench.service.replay(ofDeadLetters: "t").run() == count)
         #expect(await eventually { bench.service.deadLetterCount("t") == count })
         bench.stop()
     }
@@ -170,10 +197,10 @@ struct DeadLetterTests {
             [try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
         for number in 0..<5 { _ = try commit(number, bench) }
         #expect(await eventually { bench.service.deadLetterCount("t") == 5 })
-        #expect(try bench.service.deleteDeadLetters("t") == 5)
+        #expect(try bench.service.deletion(ofDeadLetters: "t").run() == 5)
         #expect(try bench.service.deadLetters("t", after: nil, limit: 10).isEmpty)
         #expect(bench.service.deadLetterCount("t") == 0)
-        #expect(throws: Status.self) { try bench.service.deleteDeadLetters("other") }
+        #expect(throws: Status.self) { try bench.service.deletion(ofDeadLetters: "other").run() }
         bench.stop()
     }
 

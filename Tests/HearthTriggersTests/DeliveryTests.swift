@@ -65,6 +65,13 @@ struct DeliveryTests {
             guard let result = delivery.ended(event, answer, now, expired: expired) else { return }
             settled.append(result)
             queue.removeAll { $0 == result.event }
+            delivery.stored([result])
+        }
+
+        /// Puts events into the queue that may lie before what was read.
+        mutating func addAgain(_ events: [Delivery.Event]) {
+            queue = (queue + events).sorted { $0.version < $1.version }
+            delivery.readAnew()
         }
     }
 
@@ -113,6 +120,45 @@ struct DeliveryTests {
             owner.now += 1
             pause = min(pause * 2, 600 * second)
         }
+    }
+
+    @Test func aRetryEndsAllPausesAndBeginsThemAnew() {
+        var owner = Owner()
+        owner.add((1, "a"), (2, "b"))
+        for attempt in 1...9 {
+            #expect(owner.next()! == (1, attempt))
+            if attempt == 1 { #expect(owner.next()! == (2, 1)) }
+            owner.end(1, .failed(failure))
+            owner.now = owner.nextTime!
+        }
+        // One is under way meanwhile.
+        owner.now -= 1
+        #expect(owner.next() == nil)
+        owner.delivery.retry()
+        #expect(owner.next()! == (1, 10))
+        owner.end(1, .failed(failure, retryAfterNanoseconds: 500 * second))
+        owner.end(2, .failed(failure))
+        #expect(owner.nextTime == owner.now + second)
+        owner.delivery.retry()
+        let next = [owner.next()!, owner.next()!]
+        #expect(next.contains { $0 == (1, 11) } && next.contains { $0 == (2, 2) })
+        owner.end(1, .failed(failure))
+        #expect(owner.nextTime == owner.now + second)
+        // The attempts count on.
+        owner.now += second
+        #expect(owner.next()! == (1, 12))
+    }
+
+    @Test func equalFailuresOfManyEventsShareTheirMemory() {
+        let endpoint = DeliveryEndpoint()
+        let first = endpoint.shared(DeliveryFailure(.status(500), "no", quote: String(repeating: "x", count: 500)))
+        let second = endpoint.shared(DeliveryFailure(.status(500), "no", quote: String(repeating: "x", count: 500)))
+        func memory(_ string: String) -> UnsafeRawPointer? {
+            var string = string
+            return string.withUTF8 { UnsafeRawPointer($0.baseAddress) }
+        }
+        #expect(memory(first.quote) == memory(second.quote))
+        #expect(endpoint.shared(DeliveryFailure(.timeout, "late")).kind == .timeout)
     }
 
     @Test func whatTheEndpointAsksForCountsUpToTheLongestPause() {
@@ -301,7 +347,9 @@ struct DeliveryTests {
                 let fails = failsFirst && failed.insert(event.key).inserted
                 let result = owner.delivery.ended(
                     event, fails ? .failed(failure) : .acknowledged, owner.now, expired: 0)
-                if result != nil { settled[event.version] = true }
+                guard let result else { continue }
+                settled[event.version] = true
+                owner.delivery.stored([result])
             }
         }
         #expect(settled.count == total && !owner.delivery.isWaiting)
@@ -336,5 +384,240 @@ struct DeliveryTests {
             owner.end(version, .acknowledged)
         }
         #expect(versions.first == 2 && versions.last! <= 3 && !owner.delivery.isWaiting)
+    }
+
+    // MARK: Reading anew
+
+    private func event(_ version: Int64, _ key: String) -> Delivery.Event {
+        Delivery.Event(version: version, key: Array(key.utf8))
+    }
+
+    @Test func earlierEventsAreSentWhileOthersAreUnderWay() {
+        var owner = Owner()
+        owner.add((5, "a"), (6, "b"), (7, "b"), (8, "c"))
+        #expect(owner.next()! == (5, 1) && owner.next()! == (6, 1) && owner.next()! == (8, 1) && owner.next() == nil)
+        owner.addAgain([event(1, "a"), event(2, "d"), event(3, "b")])
+        // Those of documents with an event under way wait for it.
+        #expect(owner.next()! == (2, 1) && owner.next() == nil)
+        owner.end(5, .acknowledged)
+        #expect(owner.next()! == (1, 1))
+        owner.end(6, .acknowledged)
+        #expect(owner.next()! == (3, 1) && owner.next() == nil)
+        owner.end(3, .acknowledged)
+        #expect(owner.next()! == (7, 1))
+        for version: Int64 in [1, 2, 7, 8] { owner.end(version, .acknowledged) }
+        #expect(owner.next() == nil && owner.queue.isEmpty && !owner.delivery.isWaiting)
+    }
+
+    @Test func whatFailedComesAfterEarlierEventsAndKeepsItsAttempts() {
+        var owner = Owner()
+        owner.add((5, "a"), (6, "a"), (7, "b"))
+        #expect(owner.next()! == (5, 1) && owner.next()! == (7, 1))
+        owner.end(7, .failed(failure))
+        owner.addAgain([event(1, "a"), event(2, "a")])
+        owner.read()
+        owner.end(5, .failed(failure))
+        #expect(owner.next()! == (1, 1) && owner.next() == nil)
+        owner.end(1, .acknowledged)
+        owner.now += second
+        #expect(owner.next()! == (2, 1) && owner.next()! == (7, 2) && owner.next() == nil)
+        owner.end(7, .acknowledged)
+        // Also when it fails before it was read again.
+        owner.addAgain([event(3, "a")])
+        owner.end(2, .failed(failure))
+        owner.now += second
+        #expect(owner.next()! == (2, 2))
+        owner.end(2, .acknowledged)
+        #expect(owner.next()! == (3, 1))
+        owner.end(3, .acknowledged)
+        #expect(owner.next()! == (5, 2))
+        owner.end(5, .acknowledged)
+        #expect(owner.next()! == (6, 1))
+    }
+
+    @Test func whatIsReadAnewIsRetriedAtOnceToo() {
+        var owner = Owner()
+        owner.add((5, "a"))
+        #expect(owner.next()! == (5, 1))
+        owner.end(5, .failed(failure))
+        owner.addAgain([event(1, "b")])
+        owner.delivery.retry()
+        #expect(owner.next()! == (1, 1) && owner.next()! == (5, 2))
+        // The pauses begin anew.
+        owner.end(5, .failed(failure))
+        #expect(owner.nextTime == second)
+    }
+
+    @Test func aSettledEventIsNotReadAgainBeforeItIsStored() {
+        var owner = Owner()
+        owner.add((5, "a"), (6, "b"))
+        #expect(owner.next()! == (5, 1))
+        let settled = owner.delivery.ended(event(5, "a"), .acknowledged, 0, expired: 0)!
+        owner.addAgain([event(1, "a")])
+        #expect(owner.next()! == (1, 1) && owner.next()! == (6, 1) && owner.next() == nil)
+        owner.end(1, .acknowledged)
+        #expect(owner.next() == nil)
+        // It's asked for again after that.
+        owner.delivery.stored([settled])
+        owner.delivery.readAnew()
+        #expect(owner.next()! == (5, 1))
+    }
+
+    /// Also when it is among those that a lane has left out.
+    @Test func aSettledEventIsNotReadAgainWithThoseThatWereLeftOut() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 4, followers: 1))
+        owner.add((10, "a"), (20, "a"))
+        #expect(owner.next()! == (10, 1))
+        owner.addAgain((1...5).map { event($0, "a") })
+        owner.read()
+        #expect(owner.delivery.ended(event(10, "a"), .acknowledged, 0, expired: 0) != nil)
+        var versions: [Int64] = []
+        while let (version, _) = owner.next() {
+            versions.append(version)
+            owner.end(version, .acknowledged)
+        }
+        #expect(versions == [1, 2, 3, 4, 5, 20])
+    }
+
+    /// Nor is one that is under way, and that its lane has left out.
+    @Test func whatIsUnderWayIsNotReadAgainWithThoseThatWereLeftOut() {
+        var owner = Owner(bounds: Delivery.Bounds(lanes: 9, followers: 1))
+        for (index, key) in ["a", "b", "c", "d", "e", "f", "g", "h"].enumerated() {
+            owner.add((Int64(10 + index), key))
+        }
+        for version: Int64 in 10...17 { #expect(owner.next()! == (version, 1)) }
+        owner.add((20, "a"))
+        owner.addAgain([event(1, "a"), event(2, "a"), event(3, "b"), event(4, "b")])
+        owner.read()
+        // Lanes may have more when there are few.
+        for version: Int64 in 11...17 { owner.end(version, .acknowledged) }
+        #expect(owner.next()! == (3, 1))
+        owner.end(3, .acknowledged)
+        #expect(owner.next()! == (4, 1) && owner.next() == nil)
+        #expect(owner.delivery.ended(event(10, "a"), .acknowledged, 0, expired: 0) != nil)
+        for version: Int64 in [1, 2, 20] {
+            #expect(owner.next()! == (version, 1))
+            owner.end(version, .acknowledged)
+        }
+        #expect(owner.next() == nil)
+    }
+
+    /// Random answers and replays, few lanes and followers, and settled events that stay in the queue for a while: what is
+    /// sent is the first event of its document, none is sent twice at a time, and each as often as it was put.
+    @Test(arguments: 0..<64) func everythingIsSentInOrderHoweverOftenTheQueueIsReadAnew(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var run = ReplayRun(
+            isOrdered: seed % 4 != 3,
+            owner: Owner(
+                Self.terms(isOrdered: seed % 4 != 3, concurrency: Int.random(in: 1...8, using: &random)),
+                bounds: Delivery.Bounds(
+                    lanes: Int.random(in: 1...6, using: &random), followers: Int.random(in: 1...4, using: &random))))
+        var steps = 0
+        while run.hasMore {
+            steps += 1
+            if steps > 100_000 { Issue.record("It doesn't end: seed \(seed)."); return }
+            run.step(&random)
+        }
+        #expect(!run.owner.delivery.isWaiting && run.owner.endpoint.sending == 0, "seed \(seed)")
+        #expect(run.delivered == run.put, "seed \(seed)")
+        #expect(run.put.values.contains { $0 > 1 }, "seed \(seed)")
+    }
+
+    private static func terms(isOrdered: Bool, concurrency: Int) -> DeliveryTerms {
+        var terms = DeliveryTerms()
+        terms.isOrdered = isOrdered
+        terms.concurrency = concurrency
+        return terms
+    }
+
+    private struct ReplayRun {
+        let isOrdered: Bool
+        var owner: Owner
+        var added: Int64 = 0
+        /// How often each was put and delivered.
+        var put: [Delivery.Event: Int] = [:]
+        var delivered: [Delivery.Event: Int] = [:]
+        var sending: [Delivery.Event] = []
+        var failures: [Delivery.Event: Int] = [:]
+        /// Settled, and still in the queue.
+        var unstored: [Delivery.Settled] = []
+        private let total: Int64 = 200
+
+        var hasMore: Bool { added < total || !owner.queue.isEmpty }
+
+        init(isOrdered: Bool, owner: Owner) {
+            self.isOrdered = isOrdered
+            self.owner = owner
+        }
+
+        mutating func step(_ random: inout SeededGenerator) {
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0...1 where added < total: for _ in 0..<Int.random(in: 1...8, using: &random) { add(&random) }
+            case 2 where added < total: replay(&random)
+            case 3...6: send()
+            case 7...9: answer(&random)
+            case 10: store(&random)
+            default:
+                owner.read()
+                if let time = owner.nextTime { owner.now = max(owner.now, time) }
+            }
+        }
+
+        private mutating func add(_ random: inout SeededGenerator) {
+            added += 1
+            // Half of them are of one document.
+            let key = Bool.random(using: &random) ? "hot" : "d\(Int.random(in: 0..<12, using: &random))"
+            owner.add((2 * added, key))
+            put[owner.queue.last!, default: 0] += 1
+        }
+
+        /// Of what was delivered and removed, and of commits that had no event before.
+        private mutating func replay(_ random: inout SeededGenerator) {
+            var again: [Delivery.Event] = []
+            for _ in 0..<Int.random(in: 0...5, using: &random) {
+                let version = Int64.random(in: 0...added, using: &random) * 2 + 1
+                again.append(Delivery.Event(version: version, key: Array("hot".utf8)))
+                if let event = delivered.keys.randomElement(using: &random) { again.append(event) }
+            }
+            again = Set(again).filter { !owner.queue.contains($0) }
+            for event in again { put[event, default: 0] += 1 }
+            owner.addAgain(again)
+        }
+
+        private mutating func send() {
+            owner.read()
+            guard let (event, attempt) = owner.delivery.next(owner.now) else { return }
+            let settled = Set(unstored.map(\.event))
+            #expect(!sending.contains(event) && owner.queue.contains(event) && !settled.contains(event))
+            #expect(attempt <= failures[event, default: 0] + 1)
+            if isOrdered {
+                #expect(!sending.contains { $0.key == event.key })
+                #expect(owner.queue.first { $0.key == event.key && !settled.contains($0) } == event)
+            }
+            sending.append(event)
+        }
+
+        private mutating func answer(_ random: inout SeededGenerator) {
+            guard let index = sending.indices.randomElement(using: &random) else { return }
+            let event = sending.remove(at: index)
+            let failure = DeliveryFailure(.status(500), "no")
+            let answers: [Delivery.Answer] = [
+                .failed(failure), .unreachable(failure), .unsent, .acknowledged, .acknowledged, .acknowledged,
+            ]
+            let answer = answers.randomElement(using: &random)!
+            if case .failed = answer { failures[event, default: 0] += 1 }
+            guard let settled = owner.delivery.ended(event, answer, owner.now, expired: 0) else { return }
+            delivered[event, default: 0] += 1
+            failures[event] = nil
+            unstored.append(settled)
+        }
+
+        private mutating func store(_ random: inout SeededGenerator) {
+            let count = Int.random(in: 0...unstored.count, using: &random)
+            let stored = Array(unstored.prefix(count))
+            unstored.removeFirst(count)
+            owner.queue.removeAll { event in stored.contains { $0.event == event } }
+            owner.delivery.stored(stored)
+        }
     }
 }

@@ -61,15 +61,19 @@ struct DocumentEventDeliveryTests {
         let id = EventDispatcher.RouteID(trigger: "t", database: "p")
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
+        struct Recorder {
+            weak var events: DatabaseEvents?
+        }
+        let recorder = SharedValue(Mutex(Recorder()))
         let events = try DatabaseEvents(
             DatabaseEvents.Triggers([definition]), in: snapshot
-        ) { [weak dispatcher, weak database] events, _ in
+        ) { [weak dispatcher, weak database] _ in
             dispatcher?.notify(id) { [weak database] in
-                database.map {
-                    DocumentEventSource(definition, database: $0, events: events, location: "us-central1")
-                }
+                guard let database, let events = recorder.value.withLock({ $0.events }) else { return nil }
+                return DocumentEventSource(definition, database: database, events: events, location: "us-central1")
             }
         }
+        recorder.value.withLock { $0.events = events }
         database.setRecorder(events)
         try dispatcher.start()
         dispatcher.set("t", EventDispatcher.Trigger(target: definition.target, terms: definition.terms))
@@ -209,7 +213,7 @@ struct DocumentEventDeliveryTests {
         let snapshot = try store.snapshot()
         let events = try DatabaseEvents(
             DatabaseEvents.Triggers([try definition("http://127.0.0.1:9/")]), in: snapshot
-        ) { _, _ in }
+        ) { _ in }
         snapshot.close()
         database.setRecorder(events)
         _ = try commit([set("other/x", 1)], database)

@@ -213,6 +213,35 @@ struct EventDispatcherTests {
         #expect(sender.attempts == [2])
     }
 
+    @Test func aRetryDoesNotWaitForItsTime() {
+        add((1, "a"), (2, "b"))
+        sender.answerAll(.failed(DeliveryFailure(.status(500), "no")))
+        run()
+        dispatcher.retry("another")
+        run()
+        #expect(sender.versions.isEmpty)
+        dispatcher.retry("t")
+        run()
+        #expect(sender.versions == [1, 2] && sender.attempts == [2, 2])
+        // Neither does the probe of an endpoint that can't be reached, after which all are sent.
+        for _ in 0..<6 {
+            sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "refused")))
+            run()
+            clock.advance(seconds: 10)
+            run()
+        }
+        sender.answerAll(.unreachable(DeliveryFailure(.unreachable, "refused")))
+        run()
+        #expect(sender.versions.isEmpty)
+        dispatcher.retry("t")
+        run()
+        #expect(sender.versions == [1, 2])
+        sender.answerAll(.acknowledged)
+        clock.advance(seconds: 1)
+        run()
+        #expect(left.isEmpty)
+    }
+
     @Test func routesOfATriggerShareItsRequests() {
         let other = Source()
         add((1, "a"), (2, "b"), (3, "c"))
@@ -285,19 +314,39 @@ struct EventDispatcherTests {
         #expect(sender.versions == [2])
     }
 
-    @Test func earlierEventsAreReadWhenWhatWasSentIsSettled() {
-        add((5, "a"), (6, "b"), (7, "c"))
+    @Test func earlierEventsAreSentWhileOthersAreUnderWay() {
+        dispatcher.set("t", trigger(concurrency: 3))
+        add((5, "a"), (6, "b"))
         #expect(sender.versions == [5, 6])
-        source.state.withLock { $0.queue.insert(Delivery.Event(version: 1, key: Array("a".utf8)), at: 0) }
+        let earlier = [(1, "a"), (2, "c"), (3, "d")].map { Delivery.Event(version: $0.0, key: Array($0.1.utf8)) }
+        source.state.withLock { $0.queue = earlier + $0.queue }
         dispatcher.notify(id, isEarlier: true) { [source] in source }
         run()
-        // Nothing new is sent before the queue can be read anew.
-        #expect(sender.versions == [5, 6])
+        #expect(sender.versions == [2, 5, 6])
+        sender.answerAll(.acknowledged)
+        run()
+        #expect(sender.versions == [1, 3] && left == [1, 3])
         sender.answerAll(.acknowledged)
         run()
         clock.advance(seconds: 1)
         run()
-        #expect(sender.versions == [1, 7] && left == [1, 7])
+        #expect(sender.versions.isEmpty && left.isEmpty && observer.settled.withLock { $0.count } == 5)
+    }
+
+    /// Another order begins when all that was sent is settled.
+    @Test func anotherOrderWaitsForWhatIsUnderWay() {
+        add((1, "a"), (2, "a"), (3, "a"))
+        #expect(sender.versions == [1])
+        var unordered = trigger()
+        unordered.terms.isOrdered = false
+        dispatcher.set("t", unordered)
+        run()
+        #expect(sender.versions == [1])
+        sender.answerAll(.acknowledged)
+        run()
+        clock.advance(seconds: 1)
+        run()
+        #expect(sender.versions == [2, 3])
     }
 
     @Test func whileItDrainsNothingNewIsSent() {

@@ -57,7 +57,7 @@ struct EventSenderTests {
     func success(bytes: String) { #expect(answer(bytes) == .acknowledged) }
 
     @Test(arguments: [
-        ("HTTP/1.1 500 Internal Server Error\r\ncontent-length: 4\r\n\r\noops", 500, nil),
+        ("HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n", 500, nil),
         ("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", 302, nil),
         ("HTTP/1.1 404 Not Found\r\nretry-after: 9\r\ncontent-length: 0\r\n\r\n", 404, nil),
         ("HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", 429, 7),
@@ -69,6 +69,37 @@ struct EventSenderTests {
                 == .failed(
                     DeliveryFailure(.status(status), "The endpoint answered \(status)."),
                     retryAfterNanoseconds: retryAfter.map { $0 * 1_000_000_000 }))
+    }
+
+    @Test func aFailureQuotesTheBeginningOfTheAnswer() {
+        let words = "Traceback:\n  KeyError: 'rating'\n"
+        let long = words + String(repeating: "x", count: 100_000)
+        for body in [words, long] {
+            let bytes = "HTTP/1.1 500 Oops\r\ncontent-length: \(body.utf8.count)\r\n\r\n\(body)"
+            guard case .failed(let failure, nil) = answer(bytes) else { return #expect(Bool(false)) }
+            #expect(failure.reason == "The endpoint answered 500.")
+            #expect(failure.message.hasPrefix("The endpoint answered 500: Traceback:\\n  KeyError: 'rating'"))
+            #expect(failure.quote.utf8.count == (body == words ? 32 : AnswerQuote.bytesMax))
+        }
+    }
+
+    private static let quotes: [(body: [UInt8], quote: String)] = [
+        ([], ""), (bytes(" \n"), ""), (bytes(" a b \r\n"), "a b"),
+        (bytes("\u{1b}[31m\u{202e}é\u{85}x\t"), "\\u{1b}[31m\\u{202e}é\\u{85}x"),
+        ([0x61, 0xFF, 0x62], "a\u{FFFD}b"), ([0xC3], "\u{FFFD}"),
+        // A character of which only the beginning was kept is left out.
+        (bytes("x", 499) + [0xC3], string("x", 499)), (bytes("x", 496) + bytes("😀"), string("x", 496) + "😀"),
+        ([UInt8](repeating: 0xFF, count: 500), string("\u{FFFD}", 166)),
+        ([UInt8](repeating: 0x07, count: 500), string("\\u{7}", 100)),
+    ]
+
+    private static func string(_ part: String, _ count: Int) -> String { String(repeating: part, count: count) }
+    private static func bytes(_ part: String, _ count: Int = 1) -> [UInt8] { Array(string(part, count).utf8) }
+
+    @Test(arguments: quotes.indices)
+    func aQuoteIsOneLineOfUTF8(index: Int) {
+        let (body, quote) = Self.quotes[index]
+        #expect(UTF8Order.equal(AnswerQuote.string(body), quote), "\(AnswerQuote.string(body))")
     }
 
     @Test(arguments: [

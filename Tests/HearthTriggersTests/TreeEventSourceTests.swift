@@ -132,7 +132,7 @@ struct TreeEventSourceTests {
         try tree.put("a/b", "1")
         let source = tree.source(former)
         let event = try #require(try source.events(after: nil, countMax: 1).first)
-        source.change(try treeDefinition("t", "a/{x}/{y}/{z}", Self.legacy + "write"))
+        source.definition.change(try treeDefinition("t", "a/{x}/{y}/{z}", Self.legacy + "write"))
         let body = String(decoding: try #require(try source.request(for: event)).body, as: UTF8.self)
         #expect(body.contains("\"params\":{},"))
     }

@@ -50,7 +50,7 @@ struct EventTree {
         defer { view.close() }
         events = try TreeEvents(
             TreeEvents.Triggers(definitions), namespace: "ns", before: view, bounds: bounds, clock: clock
-        ) { _, _ in }
+        ) { _ in }
         database.setRecorder(events)
     }
 

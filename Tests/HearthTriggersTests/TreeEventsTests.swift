@@ -359,7 +359,7 @@ struct TreeEventsTests {
         // A recorder that is made anew reads the same.
         let view = try tree.database.view()
         defer { view.close() }
-        let again = try TreeEvents(TreeEvents.Triggers(definitions), namespace: "ns", before: view) { _, _ in }
+        let again = try TreeEvents(TreeEvents.Triggers(definitions), namespace: "ns", before: view) { _ in }
         #expect(definitions.allSatisfy { again.pending($0.id) == made })
     }
 

@@ -231,7 +231,7 @@ struct TreeTriggersTests {
         stop.join()
         #expect(service.pending("t") == 0 && opened.value.withLock { $0.count } == 1)
         // Nothing that administrators want is begun any more.
-        #expect(throws: Status.self) { try service.replayDeadLetters("t") }
+        #expect(throws: Status.self) { try service.replay(ofDeadLetters: "t").run() }
     }
 
     /// A namespace whose events can't be delivered is closed meanwhile, and opened again to send them.

@@ -66,6 +66,25 @@ struct TriggerDefinitionTests {
     @Test(arguments: [
         ("{}", "hearth.json:1:1: \"event\" is missing."),
         ("{\"event\":\"x\"}", "hearth.json:1:10: event: There is no event type \"x\"."),
+        (
+            "{\"event\":\"google.cloud.firestore.document.v1.writen\"}",
+            "v1.writen\"; did you mean \"google.cloud.firestore.document.v1.written\"?"
+        ),
+        (
+            "{\"event\":\"providers/cloud.firestore/eventTypes/document.written\"}",
+            "; did you mean \"providers/cloud.firestore/eventTypes/document.write\"?"
+        ),
+        ("{\"event\":\"deleted\"}", "; did you mean \"google.cloud.firestore.document.v1.deleted\"?"),
+        ("{\(usual),\"url\":\"http://a:65536/\"}", "url: The URL's port is not a number from 1 to 65535."),
+        ("{\(usual),\"url\":\"http://a:0/\"}", "url: The URL's port is not a number from 1 to 65535."),
+        ("{\(usual),\"url\":\"http://a:/\"}", "url: The URL's port is not a number from 1 to 65535."),
+        ("{\(usual),\"url\":\"http://a:80x?b\"}", "url: The URL's port is not a number from 1 to 65535."),
+        (
+            "{\(usual),\"url\":\"http://[::1]:99999999999999999999/\"}",
+            "url: The URL's port is not a number from 1 to 65535."
+        ),
+        ("{\(usual),\"url\":\"http://[::1]80/\"}", "url: The URL has no port behind its address."),
+        ("{\(usual),\"url\":\"http://[::1/\"}", "url: The URL's address has no end."),
         ("{\(event)}", "\"document\" is missing."), ("{\(reference)}", "\"ref\" is missing."),
         ("{\(usual),\"ref\":\"a\"}", "ref: An event of this type has \"document\"."),
         ("{\(usual),\"docment\":\"a\"}", "docment: Unknown setting; did you mean \"document\"?"),

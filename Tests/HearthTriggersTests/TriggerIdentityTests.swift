@@ -60,7 +60,7 @@ struct TriggerIdentityTests {
     private func recordCount(_ store: MemoryStore) throws -> Int {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        return try ["q", "z"].reduce(0) { count, mark in
+        return try ["q", "z", "y"].reduce(0) { count, mark in
             try count + snapshot.count(.meta, KeyRange(prefix: Array(mark.utf8)), limit: .max)
         }
     }
@@ -181,6 +181,48 @@ struct TriggerIdentityTests {
         #expect(service.definition("t") == present && service.remove("t", revision: present.revision))
     }
 
+    // MARK: Many at once
+
+    @Test func manyTriggersChangeAtOnceOrNotAtAll() async throws {
+        let store = MemoryStore()
+        let service = try service([try definition("a"), try definition("b"), try definition("c")])
+        let database = try open(store, service)
+        defer { withExtendedLifetime(database) { service.stop() } }
+        for number in 0..<3 { try commit("c/d\(number)", 1, database) }
+        let before = service.definitions
+        let many = try (0..<TriggerService.countMax).map { try definition("n\($0)", "e/{id}") }
+        #expect(throws: Status.self) { try service.change(set: many, remove: ["a"]) }
+        #expect(service.definitions == before && ["a", "b", "c"].allSatisfy { service.pending($0) == 3 })
+        // Some end, others have another pattern or product, and some are new.
+        try service.change(
+            set: [try definition("b", "e/{id}"), try treeDefinition("c", "n/{id}")] + many.dropLast(2),
+            remove: ["a", "unknown"])
+        #expect(service.definitions.count == TriggerService.countMax)
+        #expect(["a", "b", "c"].map { service.pending($0) } == [0, 3, 0])
+        #expect(service.definition("b")?.id == before[1].id && service.definition("c")?.id != before[2].id)
+        #expect(await eventually { try! recordCount(store) == 3 })
+        try commit("c/x", 1, database)
+        try commit("e/x", 1, database)
+        #expect(service.pending("b") == 4 && service.pending("n0") == 1 && service.pending("n497") == 1)
+    }
+
+    @Test func databasesShareWhatIsMadeOfTheSameDefinitions() throws {
+        let made = Atomic(0)
+        let definitions = try (0..<100).map { try definition("t\($0)", "c/{id}") }
+        let other = try treeDefinition("one", "n", more: ",\"instance\":\"d7\"")
+        var scopes = TriggerScopes(definitions + [other]) { those in
+            made.add(1, ordering: .relaxed)
+            return those.map(\.name)
+        }
+        for number in 0..<120 {
+            let namespace = "d\(number)"
+            let names = scopes.made { $0.type.product == .firestore || $0.isFor(namespace: namespace) }
+            #expect(names == definitions.map(\.name) + (number == 7 ? ["one"] : []))
+        }
+        #expect(made.load(ordering: .relaxed) == 2)
+        #expect(scopes.made { _ in false }.isEmpty)
+    }
+
     // MARK: Another type
 
     @Test func eventsThatTheTypeDoesNotWantAnyMoreAreNotSent() async throws {
@@ -210,7 +252,7 @@ struct TriggerIdentityTests {
         defer { tree.database.close() }
         for value in ["1", "2", "null"] { try tree.put("n", value) }
         let source = tree.source(definition)
-        source.change(try treeDefinition("t", "n", "google.firebase.database.ref.v1.deleted"))
+        source.definition.change(try treeDefinition("t", "n", "google.firebase.database.ref.v1.deleted"))
         let events = try source.events(after: nil, countMax: 9)
         #expect(try events.map { try source.request(for: $0) != nil } == [false, false, true])
     }

@@ -1,6 +1,10 @@
+import HearthConcurrency
+import HearthDocuments
+import HearthEngine
 import HearthEvents
 import HearthHost
 import HearthModel
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -46,10 +50,7 @@ struct TriggerRegistrationTests {
             try emulator.setLocations("ns2", try value("[\(location("us-central1-i-\(generation)"))]"))
         }
         let names =
-            ["other/us-central1-f-0"]
-            + ["f-2-599", "f-599", "f-x", "g-599", "h-599", "i-599"].map {
-                "p/us-central1-\($0)"
-            }
+            ["other/us-central1-f"] + ["f", "f-2", "f-x", "g", "h", "i"].map { "p/us-central1-\($0)" }
         #expect(service.definitions.map(\.name) == names.map { "emulator:" + $0 })
         for (namespace, key) in [("ns", "h"), ("ns2", "i")] {
             let list = try ConfigurationValue(parsing: emulator.list(namespace), file: "answer").elements()
@@ -58,10 +59,59 @@ struct TriggerRegistrationTests {
                     "projects/p/locations/_/functions/us-central1-\(key)-599"
                 ])
         }
+        let name = "emulator:p/us-central1-f"
+        #expect(service.definition(name)?.target.url.hasSuffix("/projects/p/triggers/us-central1-f-599") == true)
         // A functions emulator that was started anew begins with the first one.
         try emulator.setEvent("p", "us-central1-f-0", try value(Self.event))
-        #expect(service.definition("emulator:p/us-central1-f-0") != nil)
-        #expect(service.definition("emulator:p/us-central1-f-599") == nil)
+        #expect(service.definition(name)?.target.url.hasSuffix("/projects/p/triggers/us-central1-f-0") == true)
+    }
+
+    @Test func whatWaitsForAFunctionIsSentWhenItIsLoadedAgain() throws {
+        let (begun, reloaded, sentAgain) = (Latch(), Latch(), Latch())
+        let endpoint = ScriptedEndpoint { connection, _ in
+            let line = connection.request.prefix { $0 != "\r\n" }
+            if line.contains("/us-central1-f-2 ") {
+                sentAgain.open()
+            } else {
+                begun.open()
+                reloaded.wait()
+            }
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let service = try TriggerService(TriggerService.Configuration())
+        let database = try Database(name: DatabaseName(project: "p"), store: MemoryStore())
+        defer { withExtendedLifetime(database) { service.stop() } }
+        try service.opened(database)
+        let emulator = EmulatorTriggers(service, address: "127.0.0.1:\(endpoint.port)", log: Log())
+        try emulator.setEvent("p", "us-central1-f-1", try value(Self.event))
+        let write = Write(
+            document: ResourceName(database: database.name, path: ResourcePath(["c", "d"])),
+            operation: .update(fields: MapValue([]), mask: nil), transforms: [], precondition: .none)
+        let outcome = Promise<Result<CommitOutcome, Status>>()
+        database.commit([write], requester: .server, author: [1]) { outcome.give($0) }
+        _ = try outcome.wait().get()
+        begun.wait()
+        #expect(service.pending("emulator:p/us-central1-f") == 1)
+        try emulator.setEvent("p", "us-central1-f-2", try value(Self.event))
+        reloaded.open()
+        sentAgain.wait()
+    }
+
+    /// None of a registration is in force when there are too many.
+    @Test func aRegistrationIsAllOrNothing() throws {
+        let (emulator, service) = try emulator()
+        defer { service.stop() }
+        try emulator.setLocations("a", try value("[\(location("a-1")), \(location("b-1"))]"))
+        try emulator.setEvent("p", "c-1", try value(Self.event))
+        let many = (0..<498).map { location("f\($0)-1") }.joined(separator: ",")
+        #expect(throws: Status.self) { try emulator.setLocations("b", try value("[\(many)]")) }
+        #expect(service.definitions.map(\.name) == ["a", "b", "c"].map { "emulator:p/" + $0 })
+        #expect(emulator.list("b") == Array("[]".utf8))
+        // Those that are not among them any more end.
+        try emulator.setLocations("a", try value("[\(location("b-2"))]"))
+        try emulator.setLocations("b", try value("[\(many)]"))
+        #expect(service.definitions.count == 500)
     }
 
     @Test func aRegistrationHasNoMemberTwice() throws {
@@ -73,7 +123,7 @@ struct TriggerRegistrationTests {
         try TriggerReport.append(definition, service, to: &writer)
         let members = try ConfigurationValue(parsing: writer.bytes, file: "answer").members()
         #expect(Set(members.map(\.name)).count == members.count)
-        #expect(try members.first { $0.name == "name" }?.value.string() == "emulator:p/k-1")
+        #expect(try members.first { $0.name == "name" }?.value.string() == "emulator:p/k")
         #expect(try members.first { $0.name == "pending" }?.value.integer(0...9) == 0)
         #expect(members.contains { $0.name == "path" })
     }

@@ -159,7 +159,7 @@ struct TriggerWorkloads {
         figures.written = megabytes()
         try instance.restart()
         figures.milliseconds = instance.server.startMilliseconds
-        // Databases are opened, events are counted.
+        // Databases are opened.
         sleep(5)
         figures.started = megabytes()
         return figures

@@ -3,6 +3,7 @@ import HearthModel
 import HearthEngine
 import HearthDocuments
 import HearthTreeStorage
+import HearthTriggers
 
 /// The result of one database's check and repair.
 struct DatabaseCheck {
@@ -39,7 +40,9 @@ struct DatabaseCheck {
             defer { database.close() }
             let view = try database.view()
             defer { view.close() }
-            let problems = try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
+            let problems =
+                try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
+                + TriggerCounts.problems(in: view.records)
             report.problems = Array((damage.map { "file: \($0)" } + problems).prefix(IntegrityCheck.problemsMax))
             report.problemCount = damage.count + problems.count
         } catch {
@@ -74,7 +77,11 @@ struct DatabaseCheck {
                 remark = "The file itself is damaged, so nothing was repaired in it. Restore a backup."
             }
         }
-        report.problemCount += damage.count
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        let counts = try TriggerCounts.problems(in: snapshot)
+        report.problems += counts
+        report.problemCount += damage.count + counts.count
         report.problems = Array((damage.map { "file: \($0)" } + report.problems).prefix(IntegrityCheck.problemsMax))
     }
 }

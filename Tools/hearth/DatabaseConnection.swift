@@ -32,14 +32,14 @@ final class DatabaseConnection {
         _ method: String, _ path: TreePath, _ parameters: [(String, String)], _ body: [UInt8] = []
     ) throws(ToolFailure) -> [UInt8] {
         let answer = try server.request(method, target(path, parameters), body)
-        if !(200...299).contains(answer.status) { throw Self.failure(Self.refusal(answer.status, answer.body), path) }
+        if !(200...299).contains(answer.status) { throw failure(Self.refusal(answer.status, answer.body), path) }
         return answer.body
     }
 
     /// Writes a response to `output` as it arrives.
     func download(_ path: TreePath, _ parameters: [(String, String)], to output: FileOutput) throws(ToolFailure) {
         let refusal = try download(path, parameters) { bytes throws(ToolFailure) in try output.write(bytes) }
-        if let refusal { throw Self.failure(refusal, path) }
+        if let refusal { throw failure(refusal, path) }
     }
 
     /// Passes a response to `body` as it arrives, on the loop's thread, which reads no more meanwhile.
@@ -71,7 +71,7 @@ final class DatabaseConnection {
             stream.onEnd = { _ in outcome.set(.success(download)) }
             stream.onFailure = { outcome.set(.failure($0)) }
         }
-        let download = try ServerConnection.wait(outcome)
+        let download = try server.wait(outcome)
         if let failure = download.failure { throw failure }
         if (200...299).contains(download.status) { return nil }
         return Self.refusal(download.status, download.refused)
@@ -101,9 +101,10 @@ final class DatabaseConnection {
         return Refusal(status: status, message: message)
     }
 
-    static func failure(_ refusal: Refusal, _ path: TreePath) -> ToolFailure {
+    func failure(_ refusal: Refusal, _ path: TreePath) -> ToolFailure {
         let message = refusal.message.isEmpty ? "no message" : refusal.message
-        return ToolFailure(.failed, "\(path): the server refuses (\(refusal.status)): \(message)")
+        return ToolFailure(
+            .failed, "\(path): the server refuses (\(refusal.status)): \(message)\(server.hint(refusal.status))")
     }
 
     // MARK: Addresses

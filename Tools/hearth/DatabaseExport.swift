@@ -35,7 +35,7 @@ final class DatabaseExport {
             try write(bytes)
         }
         guard let refusal else { return }
-        guard refusal.isTooLarge else { throw DatabaseConnection.failure(refusal, path) }
+        guard refusal.isTooLarge else { throw connection.failure(refusal, path) }
         try children(path)
     }
 
@@ -99,7 +99,7 @@ final class DatabaseExport {
         }
         separator = members.separator
         guard let refusal else { return }
-        guard refusal.isTooLarge else { throw DatabaseConnection.failure(refusal, path) }
+        guard refusal.isTooLarge else { throw connection.failure(refusal, path) }
         let middle = names.startIndex + names.count / 2
         try window(path, names[..<middle], &separator)
         try window(path, names[middle...], &separator)

@@ -50,7 +50,9 @@ struct RemoteBundle {
         do throws(Status) {
             return try outcome.wait()
         } catch {
-            throw .unavailable("Cannot reach \(configuration.host):\(configuration.port): \(error.message)")
+            throw .unavailable(
+                "Cannot reach \(configuration.host):\(configuration.port): \(error.message)\(configuration.protocolHint)"
+            )
         }
     }
 }
@@ -60,12 +62,25 @@ extension HTTP2Client.Configuration {
     init(_ address: String, option: String, _ parsed: ParsedOptions) throws(ToolFailure) {
         guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]),
             (1...65_535).contains(port), colon != address.startIndex
-        else { throw .usage("--\(option) expects ADDRESS:PORT, not \"\(address)\".") }
+        else {
+            throw .usage("--\(option) expects ADDRESS:PORT, with a port from 1 to 65535, not \"\(address)\".")
+        }
         var host = String(address[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         self.init(host: host, port: port)
         isSecure = parsed.flag("tls") || parsed.string("tls-ca") != nil
         trustedCertificatesPath = parsed.string("tls-ca")
+    }
+
+    /// What may be wrong when a connection ends before there was an answer.
+    var protocolHint: String {
+        if !isSecure { return "; if the server speaks TLS, pass --tls, or --tls-ca FILE for a certificate of your own" }
+        if trustedCertificatesPath == nil {
+            return
+                "; if its certificate is one of your own, pass --tls-ca FILE, and if it doesn't speak TLS, leave out --tls"
+        }
+        return "; if the server doesn't speak TLS, leave out --tls and --tls-ca, else its certificate must be for "
+            + "\(host) and be signed by one of --tls-ca"
     }
 }
 

@@ -60,7 +60,6 @@ struct ServeResolution {
                 return
             }
             let root = try ConfigurationValue(parsing: string, file: path)
-            let options = ServeOptions.options.filter { $0.name != "config" }
             for member in try root.members() {
                 if member.name == "auth" {
                     identity = try IdentityConfiguration(member.value, folder: ownFolder)
@@ -78,11 +77,7 @@ struct ServeResolution {
                     triggers = member.value
                     continue
                 }
-                guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name })
-                else {
-                    throw member.value.failure(
-                        "Unknown setting\(Spelling.hint(for: member.name, among: options.map(\.memberName)))")
-                }
+                let option = try Self.option(of: member)
                 guard var string = try Self.string(member.value, isList: option.isRepeated) else { continue }
                 if option.isFile, !ownFolder.isEmpty, !string.hasPrefix("/") { string = "\(ownFolder)/\(string)" }
                 file[option.name] = Origin(string: string, source: "\(path): \(member.name)", code: .configuration)
@@ -90,6 +85,27 @@ struct ServeResolution {
         } catch {
             throw .configuration(error.message)
         }
+    }
+
+    /// The members of `hearth.json` that are no options.
+    private static let objects = ["auth", "bundles", "changes", "triggers"]
+
+    private static func option(of member: ConfigurationValue.Member) throws(Status) -> Option {
+        let options = ServeOptions.options.filter { $0.name != "config" }
+        if let option = options.first(where: { $0.memberName == member.name || $0.name == member.name }) {
+            return option
+        }
+        let known = objects + options.map(\.memberName)
+        throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: known))")
+    }
+
+    /// For each member of a configuration that is no setting a sentence with file, line, column and the nearest name.
+    static func unknownMembers(of root: ConfigurationValue) throws(Status) -> [Status] {
+        var errors: [Status] = []
+        for member in try root.members() where !objects.contains(member.name) {
+            do throws(Status) { _ = try option(of: member) } catch { errors.append(error) }
+        }
+        return errors
     }
 
     private mutating func readChanges(_ value: ConfigurationValue, _ path: String) throws(Status) {
@@ -203,9 +219,10 @@ struct ServeResolution {
         if let host = files.host { settings.host = host }
         if let port = files.port { settings.port = port }
         if let both = origin("host-port") {
-            guard let colon = both.string.lastIndex(of: ":") else { throw both.failure("ADDRESS:PORT") }
-            let port = String(both.string[both.string.index(after: colon)...])
-            settings.port = try Origin(string: port, source: both.source, code: both.code).integer(0...65_535)
+            guard let colon = both.string.lastIndex(of: ":"),
+                let port = Int(both.string[both.string.index(after: colon)...]), (0...65_535).contains(port)
+            else { throw both.failure("ADDRESS:PORT, with a port from 0 to 65535") }
+            settings.port = port
             settings.host = String(both.string[..<colon])
             if settings.host.hasPrefix("["), settings.host.hasSuffix("]") {
                 settings.host = String(settings.host.dropFirst().dropLast())
@@ -287,7 +304,7 @@ struct ServeResolution {
     private func functionsAddress() throws(ToolFailure) -> String? {
         if let address = origin("functions-emulator") {
             if TriggerURL.fault(of: "http://\(address.string)") != nil || address.string.contains("/") {
-                throw address.failure("HOST:PORT")
+                throw address.failure("HOST:PORT, with a port from 1 to 65535")
             }
             return address.string
         }

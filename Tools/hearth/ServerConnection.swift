@@ -10,6 +10,9 @@ final class ServerConnection {
     let loop: EventLoop
     let client: HTTP2Client
     let headers: [HTTPHeader]
+    private let hasCredential: Bool
+    /// Until the first answer.
+    private var protocolHint: String
 
     /// - Parameter variable: the environment variable with the address when no option has it.
     static func options(defaultAddress variable: String) -> [Option] {
@@ -28,6 +31,8 @@ final class ServerConnection {
     init(_ parsed: ParsedOptions, defaultAddress variable: String) throws(ToolFailure) {
         let address = parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080"
         let configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
+        protocolHint = configuration.protocolHint
+        hasCredential = parsed.string("token") != nil || parsed.string("credential") != nil
         headers = [HTTPHeader("authorization", "Bearer \(try Self.token(parsed))")]
         loop = try ToolLoop.start()
         let outcome = Awaited<HTTP2Client>()
@@ -36,7 +41,7 @@ final class ServerConnection {
             client = try outcome.wait()
         } catch {
             loop.stopAndJoin()
-            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)")
+            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)\(protocolHint)")
         }
     }
 
@@ -63,14 +68,24 @@ final class ServerConnection {
             let fields = headers + [HTTPHeader("content-type", "application/json")]
             client.request(method: method, path: target, headers: fields, body: body) { outcome.set($0) }
         }
-        return try Self.wait(outcome)
+        return try wait(outcome)
     }
 
-    static func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
+    func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
         do throws(Status) {
-            return try outcome.wait()
+            let value = try outcome.wait()
+            protocolHint = ""
+            return value
         } catch {
-            throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)")
+            throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)\(protocolHint)")
         }
+    }
+
+    /// What to do about an answer that refuses; empty when nothing is known.
+    func hint(_ status: Int) -> String {
+        if hasCredential || status != 401 && status != 403 { return "" }
+        return
+            "\nPass --credential FILE with the secret of an administrator: a \"secretFile\" of \"auth.credentials\" in the "
+            + "server's hearth.json."
     }
 }

@@ -26,6 +26,7 @@ enum TriggersCommand {
         ("list", [], ["json"]), ("show", ["NAME"], ["json"]),
         ("test", ["NAME"], ["document", "ref", "instance", "json"]),
         ("dead", ["NAME"], ["delete", "json"]), ("replay", ["NAME"], ["dead-letters", "since", "json"]),
+        ("retry", ["NAME"], ["json"]),
         ("set", ["NAME", "FILE"], ["json"]), ("delete", ["NAME"], []), ("check", ["FILE"], []),
     ]
     /// As many bytes as the server takes.
@@ -40,6 +41,7 @@ enum TriggersCommand {
                hearth triggers test NAME (--document PATH | --ref PATH [--instance NAME]) [options]
                hearth triggers dead NAME [--delete] [options]
                hearth triggers replay NAME (--dead-letters | --since TIME) [options]
+               hearth triggers retry NAME [options]
                hearth triggers set NAME FILE [options]
                hearth triggers delete NAME [options]
                hearth triggers check FILE
@@ -51,10 +53,13 @@ enum TriggersCommand {
                 id of its own.
         dead    prints the events that were given up, the first to be given up first.
         replay  has events sent again, with the ids that they had.
+        retry   has the events that wait for another attempt sent now, as when the function was mended, and their pauses begin
+                anew.
         set     makes a trigger or replaces one, by a JSON file as it would be in hearth.json; - for standard input. Those
                 of hearth.json itself are changed there.
         delete  ends a trigger, and drops its events and dead letters.
-        check   reads the triggers of a hearth.json without a server, and prints the first error of each.
+        check   reads the triggers of a hearth.json without a server, and prints the first error of each, and members of the
+                file that are no settings.
 
             hearth triggers check hearth.json
             hearth triggers test aggregateRatings --document restaurants/a/ratings/b
@@ -123,6 +128,12 @@ enum TriggersCommand {
         case "test": try test(call, server)
         case "dead": try dead(call, server)
         case "replay": try replay(call, server)
+        case "retry":
+            try print(try server.request("POST", call.target + "/retry"), call) { answer throws(Status) in
+                let count = try answer.count("pending")
+                return
+                    "\(CheckReport.count(count, "event")) \(count == 1 ? "waits" : "wait"): those that were paused are sent now."
+            }
         case "set": try print(try server.request("PUT", call.target, definition), call, TriggersReport.one)
         default: _ = try server.request("DELETE", call.target)
         }
@@ -199,7 +210,9 @@ enum TriggersCommand {
 
     private static func check(_ path: String) throws(ToolFailure) {
         do throws(Status) {
-            let (count, errors) = try TriggerFile(path: path, project: "demo-hearth").check()
+            let (count, wrong) = try TriggerFile(path: path, project: "demo-hearth").check()
+            let root = try ConfigurationValue(parsing: try TextFile.read(path) ?? [], file: path)
+            let errors = try ServeResolution.unknownMembers(of: root) + wrong
             for error in errors { Output.line(error.message) }
             if errors.isEmpty { return Output.line("\(path): \(CheckReport.count(count, "trigger")).") }
             throw .invalidArgument("\(path): \(CheckReport.count(errors.count, "error")).")
@@ -239,7 +252,9 @@ private struct TriggersServer {
         } catch {
             // Another server than Hearth has answered, in a form of its own.
         }
-        throw ToolFailure(.failed, "The server refuses (\(answer.status)): \(Printable.string(message))")
+        throw ToolFailure(
+            .failed,
+            "The server refuses (\(answer.status)): \(Printable.string(message))\(connection.hint(answer.status))")
     }
 
     static func read<Result>(

@@ -255,7 +255,7 @@ package struct IntegrityCheck {
                 }
             } else if key.starts(with: StreamAnswers.prefix) {
                 checkStream(key, cursor.value)
-            } else if [EventKeys.number, EventKeys.event, EventKeys.deadLetter].contains(key.first) {
+            } else if Self.eventKeys.contains(key.first) {
                 checkEvent(key, cursor.value)
             } else if key.starts(with: OnceAnswers.prefix) {
                 if let problem = try OnceAnswers.problem(key, in: snapshot) { note("meta: \(problem)") }
@@ -267,10 +267,23 @@ package struct IntegrityCheck {
         }
     }
 
+    private static let eventKeys: [UInt8?] = [
+        EventKeys.number, EventKeys.counts, EventKeys.event, EventKeys.deadLetter, EventKeys.body,
+    ]
+
     /// A record of triggers: their numbers, events that wait, dead letters.
     private mutating func checkEvent(_ key: [UInt8], _ value: [UInt8]) {
         if key.first == EventKeys.number {
             if value.count != 4 { note("meta: the number of a trigger can't be read") }
+            return
+        }
+        if key.first == EventKeys.counts {
+            // Whether they are right is checked by those who count: `TriggerCounts`.
+            if key.count != 1, key.count != 5 { note("meta: the counts of a trigger have no number") }
+            return
+        }
+        if key.first == EventKeys.body {
+            if key.count != 17 { note("meta: a piece of a trigger's record has no number") }
             return
         }
         let headBytes = key.first == EventKeys.event ? 13 : 21

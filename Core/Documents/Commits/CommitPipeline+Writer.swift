@@ -172,6 +172,7 @@ extension CommitPipeline {
             if let last = group.sets.last {
                 try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
                 newIncarnation = try pipeline.incarnation.begin(in: transaction)
+                try pipeline.recorder.withLock { $0 }?.finish(in: transaction)
             }
         }
 

@@ -232,7 +232,7 @@ package struct ChangeFeed {
         var index = 0
         var isFull = false
         do throws(Status) {
-            // Two changes at least: the first of them is passed on, so that each step comes further.
+            // Two rows at least: the first is passed on, or the second has no change. So each step comes further.
             while index < rows.count, !isFull, index < 2 || !budget.isSpent {
                 if let change = try change(rows[index], commit, in: snapshot, budget) {
                     if let held { isFull = try !body(held.change) }
@@ -241,16 +241,16 @@ package struct ChangeFeed {
                 index += 1
             }
         } catch {
-            note(rows, from: held?.index ?? index, of: commit)
+            note(rows, held?.index, from: index, of: commit)
             throw error
         }
         if index < rows.count {
-            note(rows, from: held?.index ?? index, of: commit)
+            note(rows, held?.index, from: index, of: commit)
             return false
         }
         if let held {
             if isFull {
-                note(rows, from: held.index, of: commit)
+                note(rows, held.index, from: index, of: commit)
                 return false
             }
             let last = held.change
@@ -260,7 +260,7 @@ package struct ChangeFeed {
                         version: commit, key: last.key, before: last.before, after: last.after, isLast: true,
                         position: commit))
             } catch {
-                note(rows, from: held.index, of: commit)
+                note(rows, held.index, from: index, of: commit)
                 throw error
             }
         }
@@ -269,8 +269,11 @@ package struct ChangeFeed {
         return !isFull
     }
 
-    private mutating func note(_ rows: [Row], from index: Int, of commit: Int64) {
-        open = OpenCommit(version: commit, keys: rows[index...].map(\.key))
+    /// - Parameters:
+    ///   - held: the row whose change is not passed on yet. Those between that and `index` have none, and are not read again.
+    ///   - index: the first row that was not read.
+    private mutating func note(_ rows: [Row], _ held: Int?, from index: Int, of commit: Int64) {
+        open = OpenCommit(version: commit, keys: (held.map { [rows[$0].key] } ?? []) + rows[index...].map(\.key))
     }
 
     /// - Returns: nil when the document is as it was.

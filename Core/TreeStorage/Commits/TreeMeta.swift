@@ -9,7 +9,7 @@ import HearthEngine
 ///     journal/SESSION, NUL, ENTRY    pending work of a session, in its owner's form
 ///     graft/…            a large write that is not in the tree yet (`TreeGraft`)
 ///
-/// Names that begin with Q, q, z, a, r or s are those of a `TreeRecorder`.
+/// Names that begin with Q, p, q, z, y, a, r or s are those of a `TreeRecorder`.
 enum TreeMeta {
     static let version = Array("version".utf8)
     static let nextIndex = Array("next-index".utf8)

@@ -16,6 +16,14 @@ package protocol TreeRecorder: Sendable {
         in transaction: any StoreTransaction
     ) throws(Status)
 
+    /// Ends the transaction of the last calls, and of changes of the recorder's own records.
+    /// - Throws: what the store throws; the group fails then.
+    func finish(in transaction: any StoreTransaction) throws(Status)
+
     /// The transaction of the last calls is durable, or undone. Called before observers and clients know of it.
     func ended(isDurable: Bool)
+}
+
+extension TreeRecorder {
+    package func finish(in transaction: any StoreTransaction) throws(Status) {}
 }

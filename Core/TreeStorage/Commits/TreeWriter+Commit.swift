@@ -61,6 +61,7 @@ extension TreeWriter {
             // When all were refused there is nothing to sync.
             if let last = steps.lazy.compactMap(\.commit).last?.version {
                 try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(last))
+                try watchers.recorder?.finish(in: transaction)
             }
         }
 

@@ -86,9 +86,14 @@ package final class AccessControl: Sendable {
     ) throws(Status) {
         switch identity {
         case .administrator(let scope):
-            if scope.isReadOnly, effect == .writes { throw Self.denied }
+            if scope.isReadOnly, effect == .writes {
+                throw Status(.permissionDenied, "The credential \"\(scope.name)\" is read-only.")
+            }
             guard let project = scope.project else { return }
-            guard let wanted = resource.project, UTF8Order.equal(wanted, project) else { throw Self.denied }
+            guard let wanted = resource.project, UTF8Order.equal(wanted, project) else {
+                throw Status(
+                    .permissionDenied, "The credential \"\(scope.name)\" is for the project \"\(project)\" alone.")
+            }
         case .client:
             // A server for local development without rules is open to everybody.
             if isEmulator, isWithoutRules(resource) { return }

@@ -18,6 +18,8 @@ final class ChangeStream: @unchecked Sendable {
     private let call: RESTCall
     private let service: FirestoreService
     private let readers: ChangeReaders
+    /// As whose reader it counts.
+    private var credential: [UInt8] = []
     private let database: Database
     private let parameters: ChangeParameters
     private let reading: ChangeReading
@@ -70,11 +72,12 @@ final class ChangeStream: @unchecked Sendable {
 
     /// - Throws: RESOURCE_EXHAUSTED when there are too many readers; why the database is closed.
     func begin(_ identity: Identity) throws(Status) {
-        try readers.begin(database.name)
+        credential = identity.asAuthor
+        try readers.begin(database.name, credential)
         if parameters.wait != .milliseconds(0) {
             let waker = ChangeWaker(self, loop, reading.wanted)
             guard database.changes.add([parameters.scope], for: waker) else {
-                readers.end(database.name)
+                readers.end(database.name, credential)
                 throw database.closedStatus ?? .unavailable("The database is closed.")
             }
             self.waker = waker
@@ -267,7 +270,7 @@ final class ChangeStream: @unchecked Sendable {
         heartbeat?.cancel()
         expiry?.cancel()
         service.streams.remove(self)
-        readers.end(database.name)
+        readers.end(database.name, credential)
     }
 }
 

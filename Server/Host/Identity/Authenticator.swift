@@ -95,6 +95,7 @@ package final class Authenticator: Sendable {
         if !credentials.isEmpty, let scope = credentials[Self.digest(string)] {
             return done(.success(.administrator(scope)))
         }
+        if !isEmulator, string.lowercased() == "owner" { return done(.failure(Self.noOwner)) }
         let token: JSONWebToken
         do throws(Status) {
             if isEmulator, let identity = try emulated(string) {
@@ -111,6 +112,12 @@ package final class Authenticator: Sendable {
             if loop.isCurrent { done(identity) } else { loop.execute { done(identity) } }
         }
     }
+
+    /// SDKs send this when a variable such as FIRESTORE_EMULATOR_HOST is set.
+    private static let noOwner = Status(
+        .unauthenticated,
+        "\"owner\" is an administrator in local development only (--emulator). Administrators send a secret of \"auth\" in hearth.json."
+    )
 
     // MARK: Emulator
 

@@ -17,12 +17,10 @@ extension IdentityConfiguration {
         func path(_ name: String) -> String {
             name.hasPrefix("/") || folder.isEmpty || folder == "." ? name : "\(folder)/\(name)"
         }
-        let known = ["firebaseProject", "issuers", "keys", "credentials"]
-        for member in try value.members() where !known.contains(member.name) {
-            throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: known))")
-        }
+        try Self.check(value, ["firebaseProject", "issuers", "keys", "credentials"])
         if let project = try value.member("firebaseProject")?.string() { issuers.append(.firebase(project)) }
         for entry in try value.member("issuers")?.elements() ?? [] {
+            try Self.check(entry, ["issuer", "audience", "jwks"])
             let keys = try Self.required(entry, "jwks")
             issuers.append(
                 Issuer(
@@ -30,6 +28,7 @@ extension IdentityConfiguration {
                     keys: keys.contains("://") ? keys : path(keys)))
         }
         for entry in try value.member("keys")?.elements() ?? [] {
+            try Self.check(entry, ["id", "secretFile", "publicKeyFile", "issuer"])
             let key: SigningKey
             if let file = try entry.member("secretFile")?.string() {
                 key = try Self.located(entry) { () throws(Status) in try .secret(try Self.secret(path(file))) }
@@ -43,6 +42,8 @@ extension IdentityConfiguration {
                     issuer: try entry.member("issuer")?.string() ?? Key.issuerDefault))
         }
         for entry in try value.member("credentials")?.elements() ?? [] {
+            // A "scope" that is misspelt would make an owner.
+            try Self.check(entry, ["name", "secretFile", "scope", "project"])
             let file = path(try Self.required(entry, "secretFile"))
             let secret = String(decoding: try Self.secret(file), as: UTF8.self)
             if secret.utf8.count < Credential.secretBytesMin {
@@ -56,6 +57,12 @@ extension IdentityConfiguration {
                 Credential(
                     name: try Self.required(entry, "name"), secret: secret, isReadOnly: scope == "read-only",
                     project: try entry.member("project")?.string()))
+        }
+    }
+
+    private static func check(_ value: ConfigurationValue, _ known: [String]) throws(Status) {
+        for member in try value.members() where !known.contains(member.name) {
+            throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: known))")
         }
     }
 

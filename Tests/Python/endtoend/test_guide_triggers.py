@@ -43,8 +43,8 @@ class Running:
         (folder / "server").mkdir()
         self.served = Served(folder / "server", None)
         environment = {"FIRESTORE_EMULATOR_HOST": self.served.program.address}
-        (source,) = blocks("python")
-        self.functions = Functions(folder, source, environment)
+        # The second is for the same file.
+        self.functions = Functions(folder, "\n".join(blocks("python")), environment)
         self.functions.start("aggregate_ratings")
         self.functions.wait()
 
@@ -151,16 +151,29 @@ def test_requests_for_administrators(running: Running, tmp_path: Path) -> None:
         return json.loads(ended.stdout)
 
     shells = [commands(block) for block in blocks("sh") if "curl" in block]
-    assert [len(of_one) for of_one in shells] == [3, 2]
-    (put, listed, deleted), (letters, replay) = shells
+    assert [len(of_one) for of_one in shells] == [1, 3, 2]
+    (retry,), (put, listed, deleted), (letters, replay) = shells
     assert run(put)["name"] == "audit"
     assert {trigger["name"] for trigger in run(listed)["triggers"]} == {"aggregateRatings", "audit"}
     assert run(deleted) == {}
+    failed = running.served.trigger("aggregateRatings")["failedAttempts"]
     with Endpoint(lambda _: Reply(500)) as endpoint:
         triggers = json.loads(blocks("json")[0])["triggers"]
-        triggers["aggregateRatings"] |= {"url": endpoint.url, "retry": {"maxAttempts": 1}}
+        # What would be sent again tomorrow.
+        triggers["aggregateRatings"] |= {"url": endpoint.url, "retry": {"minBackoff": "23h", "maxBackoff": "23h"}}
         running.served.write(triggers)
         until(lambda: running.served.trigger("aggregateRatings")["url"] == endpoint.url)
+        running.served.put("restaurants/bonn/ratings/a", rating=4)
+        until(lambda: running.served.trigger("aggregateRatings")["failedAttempts"] > failed)
+        endpoint.answer = lambda _: Reply()
+        assert run(retry) == {"pending": 1}
+        running.served.settled("aggregateRatings")
+        assert [request.attempt for request in endpoint.all()] == [1, 2]
+        endpoint.clear()
+        endpoint.answer = lambda _: Reply(500)
+        triggers["aggregateRatings"] |= {"url": endpoint.url, "retry": {"maxAttempts": 1}}
+        running.served.write(triggers)
+        until(lambda: running.served.trigger("aggregateRatings")["retry"] == {"maxAttempts": 1})
         running.served.put("restaurants/oslo/ratings/a", rating=4)
         running.served.settled("aggregateRatings")
         (letter,) = run(letters)["deadLetters"]
@@ -170,6 +183,15 @@ def test_requests_for_administrators(running: Running, tmp_path: Path) -> None:
         running.served.settled("aggregateRatings")
         assert [request.event.id for request in endpoint.all()] == [letter["id"]] * 2
         assert run(letters) == {"deadLetters": []}
+
+
+def test_what_a_function_throws_is_shown(running: Running) -> None:
+    running.configure(running.functions.url("aggregate_ratings"))
+    running.served.put("restaurants/wrong/ratings/a", rating="five")
+    shown = until(lambda: running.served.trigger("aggregateRatings").get("lastError", {}).get("message"))
+    until(lambda: "TypeError" in running.served.trigger("aggregateRatings")["lastError"]["message"], shown)
+    message = running.served.trigger("aggregateRatings")["lastError"]["message"]
+    assert message.startswith("The endpoint answered 500: TypeError: unsupported operand type"), message
 
 
 def test_the_terms_of_a_trigger(running: Running) -> None:

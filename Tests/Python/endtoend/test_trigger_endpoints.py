@@ -322,7 +322,7 @@ def test_redirects_are_not_followed(served: Served, bystander: Bystander) -> Non
         for status in (301, 302, 303, 307, 308):
             location = f"HTTP/1.1 {status} Elsewhere\r\nlocation: {elsewhere.url}\r\ncontent-length: 0\r\n\r\n".encode()
             wrong = Wrong(answer(location))
-            with attacked(served, bystander, f"http://127.0.0.1:{wrong.port}/") as (name, _):
+            with attacked(served, bystander, f"http://127.0.0.1:{wrong.port}/", timeout="30s") as (name, _):
                 served.settled(name)
                 assert served.trigger(name)["lastError"]["status"] == status
                 assert served.trigger(name)["deadLetters"] == EVENTS

@@ -772,6 +772,26 @@ class TestDelivery:
         assert world.state(name)["deadLetters"] == 0
         assert world.served.good("GET", f"{path}/dead-letters") == {"deadLetters": []}
 
+    def test_large_dead_letters_are_sent_again_whole(self, world: World) -> None:
+        world.endpoint.answer = lambda _: Reply(400)
+        name = world.trigger(retry={"maxAttempts": 1})
+        for number in range(4):
+            world.put(f"a/{number}", n=number, more=str(number) * 900_000)
+        world.settled()
+        given_up = {event.id: event.after for event in world.endpoint.events()}
+        path = f"/hearth/v1/triggers/{name}"
+        letters = world.served.good("GET", f"{path}/dead-letters")["deadLetters"]
+        assert {letter["id"] for letter in letters} == set(given_up) and len(given_up) == 4
+        world.endpoint.clear()
+        # They die again, and are sent a second time.
+        for _ in range(2):
+            assert world.served.good("POST", f"{path}/replay", {"deadLetters": True}) == {"events": 4}
+            world.settled()
+            assert {event.id: event.after for event in world.endpoint.events()} == given_up
+            world.endpoint.clear()
+            world.endpoint.answer = lambda _: Reply()
+        assert world.state(name)["deadLetters"] == 0
+
     def test_dead_letters_are_deleted(self, world: World) -> None:
         world.endpoint.answer = lambda _: Reply(500)
         name = world.trigger(retry={"maxAttempts": 1})

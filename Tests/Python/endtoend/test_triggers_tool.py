@@ -191,7 +191,7 @@ def test_dead_letters_are_listed_replayed_and_deleted(site: Site) -> None:
     site.wait(lambda: site.show("sum")["deadLetters"] == 5)
     lines = site("dead", "sum").splitlines()
     assert len(lines) == 5
-    assert all("1 attempt  500: The endpoint answered 500." in line for line in lines)
+    assert all("1 attempt  500: The endpoint answered 500: answered 500" in line for line in lines)
     letters = [json.loads(line) for line in site("dead", "sum", "--json").splitlines()]
     assert {letter["document"] for letter in letters} == {f"{NAME}/c/{number}" for number in range(5)}
     site.endpoint.status = 200
@@ -248,6 +248,29 @@ def test_set_and_delete(site: Site) -> None:
     assert missing.returncode == 73
 
 
+def test_retry_sends_what_waits_at_once(site: Site) -> None:
+    definition = {"event": WRITTEN, "document": "d/{id}", "url": site.endpoint.url}
+    definition["retry"] = {"minBackoff": "23h", "maxBackoff": "23h"}
+    (site.folder / "own.json").write_text(json.dumps(definition))
+    site("set", "own", "own.json")
+    site.endpoint.status = 500
+    site.write("d/a", 1)
+    site.wait(lambda: site.show("own")["failedAttempts"] == 1)
+    site.endpoint.status = 200
+    assert site.show("own")["lastError"]["message"] == "The endpoint answered 500: answered 500"
+    assert site("retry", "own") == "1 event waits: those that were paused are sent now.\n"
+    site.wait(lambda: site.show("own")["delivered"] == 1)
+    assert site("retry", "own", "--json") == '{"pending":0}\n'
+    (site.folder / "own.json").write_text(json.dumps({**definition, "paused": True}))
+    site("set", "own", "own.json")
+    paused = site.run("retry", "own")
+    assert (paused.returncode, paused.stderr) == (
+        1,
+        'hearth: The server refuses (400): The trigger "own" is paused.\n',
+    )
+    assert site.run("retry", "none").returncode == 1
+
+
 def test_check_needs_no_server(site: Site) -> None:
     good = site.run("check", "hearth.json", options=False)
     assert (good.returncode, good.stdout) == (0, "hearth.json: 1 trigger.\n")
@@ -268,6 +291,10 @@ def test_check_needs_no_server(site: Site) -> None:
     assert lines[1].endswith("triggers.c.url: Expected a URL of http or https.")
     assert lines[2].startswith("wrong.json:5:")
     assert "triggers.d.secretFile: " in lines[2]
+    (site.folder / "wrong.json").write_text('{"trigers": {}, "port": 1, "auth": {}, "triggers": {}}')
+    names = site.run("check", "wrong.json", options=False)
+    assert (names.returncode, names.stderr) == (78, "hearth: wrong.json: 1 error.\n")
+    assert names.stdout == 'wrong.json:1:13: trigers: Unknown setting; did you mean "triggers"?\n'
     (site.folder / "wrong.json").write_text('{"triggers": {')
     broken = site.run("check", "wrong.json", options=False)
     assert broken.returncode == 78

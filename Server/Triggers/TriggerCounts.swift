@@ -1,0 +1,123 @@
+import HearthDocuments
+import HearthEngine
+import HearthModel
+
+/// How much there is of one trigger in a store: stored with the data, by each transaction that changes it, so that a database
+/// with many events is opened without counting them.
+///
+///     keyspace meta
+///     "p"                      1 (1 byte): every number has counts. Not there in a store of an earlier version.
+///     "p" · number (4 bytes)   events that wait (8) · dead letters (8) · version of the oldest event (8), 0 without any
+///                              · number of the next body (8): `EventBodies`
+///
+/// Numbers are big-endian.
+package struct TriggerCounts: Equatable, Sendable {
+    var pending = 0
+    var deadLetters = 0
+    /// The version of the first event that waits.
+    var oldest: Int64?
+    /// The number of the next body.
+    var nextBody: UInt64 = 1
+
+    static let completeKey = [EventKeys.counts]
+    static let complete: [UInt8] = [1]
+    private static let sizeBytes = 32
+
+    static func key(_ number: UInt32) -> [UInt8] { completeKey + withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+
+    var isEmpty: Bool { pending <= 0 && deadLetters <= 0 }
+
+    init() {}
+
+    /// - Returns: nil for bytes that are no counts.
+    init?(_ bytes: [UInt8]) {
+        if bytes.count != Self.sizeBytes { return nil }
+        func number(_ offset: Int) -> Int64 {
+            bytes.withUnsafeBytes { Int64(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: Int64.self)) }
+        }
+        (pending, deadLetters) = (Int(number(0)), Int(number(8)))
+        oldest = number(16) == 0 ? nil : number(16)
+        nextBody = UInt64(bitPattern: number(24))
+    }
+
+    var bytes: [UInt8] {
+        [Int64(pending), Int64(deadLetters), oldest ?? 0, Int64(bitPattern: nextBody)].flatMap { number in
+            withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        }
+    }
+
+    // MARK: In a store
+
+    /// The counts of all numbers, nil for those that can't be read.
+    /// - Returns: nil for a store of an earlier version.
+    static func all(in snapshot: any Snapshot) throws(Status) -> [UInt32: TriggerCounts?]? {
+        guard try snapshot.get(.meta, completeKey) != nil else { return nil }
+        var all: [UInt32: TriggerCounts?] = [:]
+        let cursor = try snapshot.scan(.meta, KeyRange(prefix: completeKey), reverse: false, values: true)
+        defer { cursor.close() }
+        while try cursor.next() {
+            let key = cursor.key
+            if key.count == 5 { all[TriggerLedger.number(key[1...])] = .some(TriggerCounts(cursor.value)) }
+        }
+        return all
+    }
+
+    /// Counts the records of a number.
+    init(counting number: UInt32, in snapshot: any Snapshot) throws(Status) {
+        let events = EventQueue(trigger: number)
+        pending = try events.count(in: snapshot)
+        oldest = try events.first(in: snapshot)
+        deadLetters = try DeadLetters(trigger: number).count(in: snapshot)
+        nextBody = try EventBodies(trigger: number).nextNumber(in: snapshot)
+    }
+
+    /// Compares the stored counts with the records; for the check of a store.
+    /// - Returns: a sentence for each difference.
+    package static func problems(in snapshot: any Snapshot) throws(Status) -> [String] {
+        guard let stored = try all(in: snapshot) else { return [] }
+        let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.keys)
+        var problems: [String] = []
+        for number in numbers.sorted() {
+            var counted = try TriggerCounts(counting: number, in: snapshot)
+            problems += try bodyProblems(number, in: snapshot)
+            guard let known = stored[number] ?? nil else {
+                problems.append("meta: the counts of trigger \(number) are missing or can't be read")
+                continue
+            }
+            // There may have been others, which are gone.
+            counted.nextBody = max(counted.nextBody, known.nextBody)
+            if known != counted {
+                problems.append("meta: trigger \(number) has \(counted), its counts say \(known)")
+            }
+        }
+        return problems
+    }
+
+    private static func bodyProblems(_ number: UInt32, in snapshot: any Snapshot) throws(Status) -> [String] {
+        let bodies = EventBodies(trigger: number)
+        var known: Set<UInt64> = []
+        var (pieces, faults) = (0, 0)
+        var all: [EventBodies.Reference] = []
+        try EventQueue(trigger: number).forEachBody(in: snapshot) { all.append($0) }
+        try DeadLetters(trigger: number).forEachBody(in: snapshot) { all.append($0) }
+        for body in all {
+            pieces += body.pieceCount
+            let isWhole = try bodies.read(body, in: snapshot) != nil
+            if !known.insert(body.number).inserted || !isWhole { faults += 1 }
+        }
+        var problems: [String] = []
+        if faults > 0 { problems.append("meta: \(faults) records of trigger \(number) are not complete") }
+        let found = try snapshot.count(.meta, bodies.all, limit: .max)
+        if faults == 0, found != pieces {
+            problems.append("meta: \(found - pieces) pieces of records of trigger \(number) belong to nothing")
+        }
+        return problems
+    }
+}
+
+extension TriggerCounts: CustomStringConvertible {
+    package var description: String {
+        "\(pending) events" + (oldest.map { " since \($0)" } ?? "")
+            + " and \(deadLetters) dead letters, next body \(nextBody)"
+    }
+}

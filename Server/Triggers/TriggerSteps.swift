@@ -1,0 +1,219 @@
+import HearthDocuments
+import HearthEngine
+import HearthEvents
+import HearthModel
+import Synchronization
+
+/// What administrators ask for and may take long. It is done in steps, between which come those of others. All of it waits for
+/// disks: on a thread of the service. It goes on when the client that asked for it goes away.
+protocol TriggerSteps: Sendable {
+    /// - Returns: false when all is done.
+    func step() throws(Status) -> Bool
+
+    /// How many events or dead letters were moved or deleted.
+    var count: Int { get }
+}
+
+extension TriggerSteps {
+    /// Does all steps.
+    func run() throws(Status) -> Int {
+        while try step() {}
+        return count
+    }
+}
+
+/// What one transaction moves or deletes.
+private enum StepBounds {
+    static let events = 250
+    static let bytes = 4 << 20
+}
+
+/// Makes the dead letters of a trigger events again, or deletes them, in one database after the other.
+final class LetterSteps: TriggerSteps {
+    enum Kind: Sendable {
+        case replay
+        case delete
+    }
+
+    private struct Current {
+        let open: any OpenEvents
+        /// How many are still to be looked at. What dies again meanwhile lies behind these.
+        var left: Int
+        var last: DeadLetters.Entry?
+    }
+
+    private struct State {
+        /// Those that are still to be opened, the next one last.
+        var stores: [DatabaseOpener.Item]
+        var current: Current?
+        var count = 0
+    }
+
+    private let service: TriggerService
+    private let definition: TriggerDefinition
+    private let kind: Kind
+    /// Locked for the whole of a step.
+    private let state: Mutex<State>
+
+    init(_ kind: Kind, of definition: TriggerDefinition, _ service: TriggerService) {
+        self.kind = kind
+        self.definition = definition
+        self.service = service
+        state = Mutex(State(stores: service.storesWithDeadLetters(of: definition).reversed()))
+    }
+
+    var count: Int { state.withLock { $0.count } }
+
+    func step() throws(Status) -> Bool {
+        try state.withLock { state throws(Status) in
+            try service.checkRunning()
+            if state.current != nil {
+                try go(&state)
+                return true
+            }
+            guard let store = state.stores.popLast() else { return false }
+            guard let open = try service.opened(store) else { return true }
+            // Before the first one, so that none is too old.
+            if kind == .replay { open.notify(definition.id, service) }
+            state.current = Current(open: open, left: open.ledger.deadLetterCount(definition.id))
+            return true
+        }
+    }
+
+    private func go(_ state: inout State) throws(Status) {
+        guard var current = state.current else { return }
+        let isDone: Bool
+        do throws(Status) {
+            isDone =
+                switch kind {
+                case .replay: try replay(&current, &state.count)
+                case .delete: try delete(current, &state.count)
+                }
+        } catch {
+            end(current)
+            throw error
+        }
+        state.current = isDone ? nil : current
+        if isDone { end(current) }
+    }
+
+    /// At the end, and after an error, for what was moved.
+    private func end(_ current: Current) {
+        if kind == .replay { current.open.notify(definition.id, service) }
+    }
+
+    private func replay(_ current: inout Current, _ count: inout Int) throws(Status) -> Bool {
+        let (open, last, id) = (current.open, current.last, definition.id)
+        let limit = min(current.left, StepBounds.events)
+        let moved = try open.perform { [service] transaction throws(Status) in
+            // One that is removed meanwhile gets no events any more.
+            if !service.exists(id) { return (count: 0, seen: 0, last: DeadLetters.Entry?.none) }
+            return try open.ledger.replay(
+                id, after: last, in: transaction, limit: limit, bytesMax: StepBounds.bytes)
+        }
+        count += moved.count
+        current.left -= moved.seen
+        current.last = moved.last
+        return moved.last == nil || current.left <= 0
+    }
+
+    private func delete(_ current: Current, _ count: inout Int) throws(Status) -> Bool {
+        let (open, id) = (current.open, definition.id)
+        let deleted = try open.perform { transaction throws(Status) in
+            try open.ledger.deleteDeadLetters(id, before: nil, in: transaction, limit: StepBounds.events)
+        }
+        count += deleted.count
+        return deleted.isDone
+    }
+}
+
+/// Puts the events of a trigger into its queue that the change feeds of databases have since a time.
+final class FeedSteps: TriggerSteps {
+    private struct Current {
+        let open: OpenDocumentEvents
+        let replay: FeedReplay
+        var position: FeedReplay.Position
+        /// When events were given up, by a hash of the event: what is replayed is no dead letter any more.
+        let dead: [Int: [Int64]]
+    }
+
+    private struct State {
+        /// Those that are still to be opened, the next one last.
+        var names: [DatabaseName]
+        var current: Current?
+        var count = 0
+    }
+
+    private let service: TriggerService
+    private let definition: TriggerDefinition
+    private let directory: TriggerDirectory
+    private let time: Timestamp
+    /// Locked for the whole of a step.
+    private let state: Mutex<State>
+
+    private static let record = QueuedEvent(author: EventAuthor.unknown.stored).bytes
+
+    init(
+        since time: Timestamp, of definition: TriggerDefinition, _ directory: TriggerDirectory,
+        _ service: TriggerService
+    ) throws(Status) {
+        self.time = time
+        self.definition = definition
+        self.directory = directory
+        self.service = service
+        let names = try directory.names().filter { definition.isFor($0) }
+        state = Mutex(State(names: names.reversed()))
+    }
+
+    var count: Int { state.withLock { $0.count } }
+
+    func step() throws(Status) -> Bool {
+        try state.withLock { state throws(Status) in
+            try service.checkRunning()
+            if state.current != nil {
+                try go(&state)
+                return true
+            }
+            guard let name = state.names.popLast() else { return false }
+            guard let open = try service.opened(name, directory) else { return true }
+            let replay = FeedReplay(database: open.database, definition: definition)
+            try replay.check(time)
+            open.notify(definition.id, service)
+            state.current = Current(
+                open: open, replay: replay, position: FeedReplay.Position(version: time.microseconds),
+                dead: try deadLetters(open))
+            return true
+        }
+    }
+
+    private func go(_ state: inout State) throws(Status) {
+        guard var current = state.current.take() else { return }
+        // At the end, and after an error, for what was put.
+        var isDone = true
+        defer { if isDone { current.open.notify(definition.id, service) } }
+        guard let next = try current.replay.step(&current.position, countMax: StepBounds.events) else { return }
+        let (open, dead, id) = (current.open, current.dead, definition.id)
+        state.count += try open.perform { [service] transaction throws(Status) in
+            if !service.exists(id) { return 0 }
+            for event in next {
+                try open.ledger.putAgain(
+                    event, Self.record, insteadOf: dead[event.hashValue] ?? [], for: id, in: transaction)
+            }
+            return next.count
+        }
+        isDone = false
+        state.current = current
+    }
+
+    private func deadLetters(_ open: OpenDocumentEvents) throws(Status) -> [Int: [Int64]] {
+        guard let letters = open.ledger.deadLetters(of: definition.id) else { return [:] }
+        return try open.reading { snapshot throws(Status) in
+            var dead: [Int: [Int64]] = [:]
+            try letters.forEach(in: snapshot) { entry in
+                dead[entry.event.hashValue, default: []].append(entry.time)
+                return true
+            }
+            return dead
+        }
+    }
+}
