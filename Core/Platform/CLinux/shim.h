@@ -64,7 +64,7 @@ static inline uint64_t linux_monotonic_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-// Gives the calling thread the least weight, and long slices: since Linux 6.12 a thread that wakes and has shorter ones
+// Gives the calling thread a low weight, and slices of 10 ms: since Linux 6.12 a thread that wakes and has shorter ones
 // (3 ms) interrupts it; earlier kernels ignore the length. With the weight alone, what wakes waits for the end of a slice.
 static inline int linux_give_way(void) {
     struct {
@@ -73,7 +73,7 @@ static inline int linux_give_way(void) {
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } attributes = {.size = 48, .flags = 0x08 /* SCHED_FLAG_KEEP_POLICY */, .nice = 19, .runtime = 100000000};
+    } attributes = {.size = 48, .flags = 0x08 /* SCHED_FLAG_KEEP_POLICY */, .nice = 16, .runtime = 10000000};
     return (int)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
