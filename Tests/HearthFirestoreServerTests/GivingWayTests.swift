@@ -95,7 +95,7 @@ struct GivingWayTests {
         let request = try BatchGetDocumentsRequest(
             json: Array(#"{"database":"\#(StreamBench.root)","documents":[\#(names)]\#(transaction)}"#.utf8), at: "")
         let call = TestCall(bench.loop, identity: Self.user)
-        let begun = try await Self.jobsBegun(.long, in: bench.service.pool, before: takesLocks ? 0 : 1) {
+        let begun = await Self.jobsBegun(.long, in: bench.service.pool, before: takesLocks ? 0 : 1) {
             await call.run { bench.service.batchGetDocuments(request, call) }
         }
         #expect(begun == 2)
