@@ -43,7 +43,9 @@ package struct NamedThread: @unchecked Sendable {
     /// Lets the threads of the process that answer clients go before the calling one when all cores are busy. It can't be
     /// taken back.
     package static func giveWay() {
-        if linux_give_way() != 0 { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 16) }
+        // A process may have less already.
+        let nice = max(16, getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
+        if linux_give_way(nice) != 0 { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice) }
     }
 
     package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }

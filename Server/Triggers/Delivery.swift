@@ -98,7 +98,7 @@ package struct Delivery {
     private var mayHaveMore = true
     /// Settled events that the queue may still have.
     private var unstored: Set<Event> = []
-    /// What is known of attempts of events that are read again; of as many as there may be lanes.
+    /// What is known of attempts of events that are read again; of four times as many as there may be lanes.
     private var attempted: [Event: Attempts] = [:]
 
     /// - Parameter endpoint: shared by the deliveries of a trigger, one for each database.
@@ -158,12 +158,13 @@ package struct Delivery {
     /// Has an event sent next of its lane: now, or when the pause after its last attempt is over.
     private mutating func begin(_ version: Int64, _ lane: Lane) {
         lane.head = version
-        if attempted.isEmpty {
-            lane.attempts = Attempts()
-        } else {
-            lane.attempts = attempted.removeValue(forKey: lane.event) ?? Attempts()
-        }
+        lane.attempts = takeAttempts(of: lane)
         if lane.attempts.count > 0 { waiting.insert(lane) } else { ready.append(lane) }
+    }
+
+    /// What is known of the head's attempts.
+    private mutating func takeAttempts(of lane: Lane) -> Attempts {
+        attempted.isEmpty ? Attempts() : attempted.removeValue(forKey: lane.event) ?? Attempts()
     }
 
     /// Settled events were removed from the queue.
@@ -190,7 +191,7 @@ package struct Delivery {
 
     /// Keeps what is known of the head's attempts until it is read again.
     private mutating func remember(_ lane: Lane) {
-        if lane.attempts.count > 0, attempted.count < bounds.lanes { attempted[lane.event] = lane.attempts }
+        if lane.attempts.failure != nil, attempted.count < 4 * bounds.lanes { attempted[lane.event] = lane.attempts }
     }
 
     private mutating func append(_ version: Int64, to lane: Lane) {
@@ -358,9 +359,9 @@ package struct Delivery {
 
     /// Has everything that waits for another attempt sent now, and its pauses begin anew. How many attempts there were stays.
     package mutating func retry() {
-        for lane in lanes.values { lane.attempts.pardoned = lane.attempts.count }
-        attempted = attempted.mapValues { Attempts(count: $0.count, pardoned: $0.count, failure: $0.failure) }
         while let lane = waiting.popDue(.max) { ready.append(lane) }
+        for lane in lanes.values { lane.attempts.pardon() }
+        for event in attempted.keys { attempted[event]?.pardon() }
     }
 
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
@@ -489,8 +490,8 @@ package struct Delivery {
             while let next = lane.followers.first, next < version {
                 settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts.count, failure)))
                 unstored.insert(lane.event)
-                lane.attempts = Attempts()
                 lane.head = next
+                lane.attempts = takeAttempts(of: lane)
                 _ = takeFollower(lane)
             }
             settled.append(settle(lane, .dead(attempts: lane.attempts.count, failure)))

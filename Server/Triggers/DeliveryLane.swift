@@ -9,6 +9,12 @@ struct DeliveryAttempts {
     var failure: DeliveryFailure?
     /// When the next one may be made.
     var deadline: UInt64 = 0
+
+    /// The next one may be made at once, and pauses begin anew.
+    mutating func pardon() {
+        pardoned = count
+        deadline = 0
+    }
 }
 
 /// The events of a document, or one event, of which the first is sent.

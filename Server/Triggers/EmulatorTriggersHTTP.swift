@@ -249,7 +249,10 @@ package final class EmulatorTriggers: Sendable {
                 }
             }
             let former = state.withLock { $0.locations[namespace ?? ""] ?? [] }
-            let gone = former.map(\.name).filter { indices[$0] == nil }
+            // One that is a function of Cloud Firestore now is no location any more.
+            let gone = former.map(\.name).filter {
+                indices[$0] == nil && service.definition($0)?.type.product == .database
+            }
             try service.change(set: Array(definitions.values), remove: gone)
             state.withLock { [all] state in state.locations[namespace ?? ""] = all }
         }

@@ -75,7 +75,8 @@ package struct EventBodies: Sendable {
     /// - Returns: nil when it is not there, or damaged.
     func read(_ body: Reference, in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(body.sizeBytes)
+        // A reference may be damaged.
+        bytes.reserveCapacity(min(body.sizeBytes, 16 << 20))
         let cursor = try snapshot.scan(.meta, range(body), reverse: false, values: true)
         defer { cursor.close() }
         while bytes.count <= body.sizeBytes, try cursor.next() {
@@ -96,6 +97,6 @@ package struct EventBodies: Sendable {
         let cursor = try snapshot.scan(.meta, all, reverse: true, values: false)
         defer { cursor.close() }
         guard try cursor.next(), cursor.key.count == prefix.count + 12 else { return 1 }
-        return cursor.key[prefix.count..<prefix.count + 8].reduce(0) { $0 << 8 | UInt64($1) } + 1
+        return cursor.key[prefix.count..<prefix.count + 8].reduce(0) { $0 << 8 | UInt64($1) } &+ 1
     }
 }

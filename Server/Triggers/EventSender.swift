@@ -27,7 +27,7 @@ package final class EventSender: Sendable {
         }
     }
 
-    /// Of an answer, of which a delivery needs nothing.
+    /// Of an answer, of which a delivery needs the first bytes if it is a failure.
     fileprivate static let bodyBytesMax = 64 << 10
     private static let connectMillisecondsMax = 10_000
 
@@ -241,7 +241,7 @@ enum AnswerQuote {
     static let bytesMax = 500
 
     /// The beginning of a body on one line: what is no UTF-8 is replaced, and characters that a terminal obeys or that reorder
-    /// a line are escaped as in Swift. White space at the ends is left out.
+    /// a line are escaped as in Swift. White space at the ends of a whole answer is left out.
     static func string(_ body: [UInt8]) -> String {
         let isCut = body.count >= bytesMax
         var scalars = Array(String(decoding: whole(body.prefix(bytesMax)), as: UTF8.self).unicodeScalars)[...]

@@ -6,7 +6,7 @@ struct EventSettlement: Sendable {
     private(set) var letters: [Delivery.Event: (DeadLetters.Entry, DeadLetter)] = [:]
 
     /// Of the dead letters that one transaction stores, about.
-    private static let bytesMax = 4 << 20
+    private static let bytesMax = 1 << 20
     /// Events of one transaction.
     private static let countMax = 10_000
     /// Dead letters of one transaction, each of which may have another one deleted, however large.

@@ -12,6 +12,8 @@ package final class TriggerConfiguration: Sendable {
         var file: [String: TriggerDefinition] = [:]
         var api: [String: TriggerDefinition] = [:]
         var stamp: FileStamp?
+        /// What is wrong with the file, which is read again until it is right: a secret's file may come.
+        var fault: String?
     }
 
     private let state: Mutex<State>
@@ -62,13 +64,16 @@ package final class TriggerConfiguration: Sendable {
         if !polls { return }
         let stamp = source.stamp
         state.withLock { state in
-            if state.stamp == stamp { return }
+            if state.stamp == stamp, state.fault == nil { return }
             state.stamp = stamp
             do throws(Status) {
                 // It may be replaced at this moment: the triggers' events would be lost.
                 if stamp == nil, !state.file.isEmpty { throw .failedPrecondition("The file is missing.") }
                 try take(try source.definitions(), &state)
+                state.fault = nil
             } catch {
+                if state.fault == error.message { return }
+                state.fault = error.message
                 log.error(
                     "the triggers of the configuration are wrong; those before stay in force",
                     ("file", .string(source.path)), ("reason", .string(error.message)))

@@ -38,6 +38,9 @@ package struct TriggerCounts: Equatable, Sendable {
         (pending, deadLetters) = (Int(number(0)), Int(number(8)))
         oldest = number(16) == 0 ? nil : number(16)
         nextBody = UInt64(bitPattern: number(24))
+        let isPossible = pending >= 0 && deadLetters >= 0 && number(24) >= 0
+        // Damage: more than a store can have, and than can be added to.
+        if !isPossible || max(Int64(pending), Int64(deadLetters), number(24)) > 1 << 48 { return nil }
     }
 
     var bytes: [UInt8] {
@@ -74,12 +77,28 @@ package struct TriggerCounts: Equatable, Sendable {
     /// Compares the stored counts with the records; for the check of a store.
     /// - Returns: a sentence for each difference.
     package static func problems(in snapshot: any Snapshot) throws(Status) -> [String] {
-        guard let stored = try all(in: snapshot) else { return [] }
-        let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.keys)
+        do throws(Status) {
+            return try differences(in: snapshot)
+        } catch {
+            // What can't be read of triggers is a problem like the others.
+            if error.code != .dataLoss { throw error }
+            return ["meta: \(error.message)"]
+        }
+    }
+
+    /// Has all counted when the store is opened next.
+    package static func forget(in transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(.meta, KeyRange(prefix: completeKey), limit: .max)
+    }
+
+    private static func differences(in snapshot: any Snapshot) throws(Status) -> [String] {
+        let stored = try all(in: snapshot)
+        let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.map { Set($0.keys) } ?? [])
         var problems: [String] = []
         for number in numbers.sorted() {
-            var counted = try TriggerCounts(counting: number, in: snapshot)
             problems += try bodyProblems(number, in: snapshot)
+            guard let stored else { continue }
+            var counted = try TriggerCounts(counting: number, in: snapshot)
             guard let known = stored[number] ?? nil else {
                 problems.append("meta: the counts of trigger \(number) are missing or can't be read")
                 continue

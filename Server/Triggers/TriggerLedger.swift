@@ -52,7 +52,7 @@ package final class TriggerLedger: Sendable {
     }
 
     /// What one transaction deletes of bodies, about.
-    private static let deletedBytesMax = 8 << 20
+    private static let deletedBytesMax = 2 << 20
     /// How many dead letters are looked for at a time.
     private static let entriesMax = 16
 
@@ -252,7 +252,9 @@ package final class TriggerLedger: Sendable {
         let excess = queue.counts.deadLetters - DeadLetters.countMax
         if excess > 0 {
             queue.counts.deadLetters -=
-                try queue.letters.delete(before: nil, in: transaction, limit: excess, bytesMax: .max).count
+                try queue.letters.delete(
+                    before: nil, in: transaction, limit: excess, bytesMax: Self.deletedBytesMax
+                ).count
         }
         if let oldest = queue.counts.oldest, settlement.events.contains(where: { $0.version == oldest }) {
             // What lies before was deleted, and is not looked at again.
@@ -339,7 +341,7 @@ package final class TriggerLedger: Sendable {
         let deleted = try queue.letters.delete(
             before: time, in: transaction, limit: limit, bytesMax: Self.deletedBytesMax)
         queue.counts.deadLetters -= deleted.count
-        stage(queue, of: id)
+        if deleted.count > 0 { stage(queue, of: id) }
         return deleted
     }
 
@@ -390,7 +392,8 @@ package final class TriggerLedger: Sendable {
             let isFirst = !state.hasCounts && !(state.durable.isEmpty && state.staged.isEmpty)
             var changed: [UInt32: TriggerCounts?] = [:]
             if isFirst {
-                changed = Dictionary(uniqueKeysWithValues: state.durable.values.map { ($0.number, $0.counts) })
+                changed = Dictionary(
+                    state.durable.values.map { ($0.number, $0.counts) }, uniquingKeysWith: { first, _ in first })
             }
             for (id, queue) in state.staged {
                 guard let number = queue?.number ?? state.durable[id]?.number else { continue }

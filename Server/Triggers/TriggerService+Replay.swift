@@ -80,9 +80,7 @@ extension TriggerService {
     /// When the oldest event was committed that is not settled; nil when all are.
     package func oldestPending(_ trigger: String) -> Timestamp? {
         guard let id = definition(trigger)?.id else { return nil }
-        let oldest = state.withLock { state in
-            state.databases.values.compactMap { $0.events.ledger.oldest(id) }.min()
-        }
+        let oldest = state.withLock { $0.databases.oldest(id) }
         return [oldest, trees.oldestPending(id)].compactMap { $0 }.min().map { Timestamp(microseconds: $0) }
     }
 

@@ -76,6 +76,17 @@ package final class TriggerService: Sendable {
     /// Triggers of a server.
     package static let countMax = 500
 
+    /// Since when a function of Firebase's tools is answered with 404.
+    private struct Absence {
+        let revision: UInt64
+        let since: UInt64
+    }
+
+    private let absent = Mutex<[String: Absence]>([:])
+    /// It is gone so long afterwards, if that is not so long ago that it may have been there meanwhile. An event's five attempts
+    /// take about three seconds.
+    private static let absentNanoseconds: Range<UInt64> = 2_000_000_000..<60_000_000_000
+
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no threads.
     package init(_ configuration: Configuration, clock: any Clock = SystemClock()) throws(Status) {
         var state = State()
@@ -124,6 +135,14 @@ package final class TriggerService: Sendable {
 
     /// Runs work for administrators, which may wait for disks: one after the other, on a thread of their own.
     func background(_ job: @escaping @Sendable () -> Void) { work.run(job) }
+
+    /// The same, after `waitUntilOpened`: without keeping what doesn't wait for that.
+    func backgroundWhenOpened(_ job: @escaping @Sendable () -> Void) {
+        longBackground { [self] in
+            waitUntilOpened()
+            background(job)
+        }
+    }
 
     /// Runs work for administrators that reads much: between the steps of what takes long.
     func longBackground(_ job: @escaping @Sendable () -> Void) { longWork.run(job) }
@@ -257,10 +276,22 @@ package final class TriggerService: Sendable {
     }
 
     /// The functions emulator of Firebase's tools knows a function only until it is loaded anew. One that was registered
-    /// again meanwhile stays.
+    /// again meanwhile stays. Around a registration it may answer with 404, too: what is missing still is after a while is gone.
     private func missing(_ trigger: String, _ revision: UInt64) {
         guard let definition = definition(trigger), definition.source == .emulator, definition.revision == revision
         else { return }
+        let now = clock.monotonicNanoseconds()
+        let isGone = absent.withLock { absent in
+            if let known = absent[trigger], known.revision == revision,
+                now - known.since < Self.absentNanoseconds.upperBound
+            {
+                return now - known.since >= Self.absentNanoseconds.lowerBound
+            }
+            absent[trigger] = Absence(revision: revision, since: now)
+            return false
+        }
+        if !isGone { return }
+        absent.withLock { $0[trigger] = nil }
         background { [weak self] in _ = self?.remove(trigger, revision: revision) }
     }
 

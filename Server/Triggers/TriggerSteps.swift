@@ -25,7 +25,7 @@ extension TriggerSteps {
 /// What one transaction moves or deletes.
 private enum StepBounds {
     static let events = 250
-    static let bytes = 4 << 20
+    static let bytes = 1 << 20
 }
 
 /// Makes the dead letters of a trigger events again, or deletes them, in one database after the other.

@@ -138,10 +138,15 @@ package struct TriggersHTTP: HTTPExtension {
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
         switch method {
         case .list, .get, .put, .delete, .retry:
-            service.background { finish(call, Result { () throws(Status) in try answer(method, body) }) }
+            service.backgroundWhenOpened {
+                finish(call, Result { () throws(Status) in try answer(method, body) })
+            }
         case .deadLetters:
-            service.longBackground { finish(call, Result { () throws(Status) in try answer(method, body) }) }
-        case .test(let name): service.background { test(name, body, call) }
+            service.longBackground {
+                service.waitUntilOpened()
+                finish(call, Result { () throws(Status) in try answer(method, body) })
+            }
+        case .test(let name): service.backgroundWhenOpened { test(name, body, call) }
         case .deleteDeadLetters(let name):
             run(call, "deadLetters") { () throws(Status) in try service.deletion(ofDeadLetters: name) }
         case .replay(let name): run(call, "events") { () throws(Status) in try replay(name, body) }
@@ -174,7 +179,6 @@ package struct TriggersHTTP: HTTPExtension {
     }
 
     private func answer(_ method: Method, _ body: [UInt8]) throws(Status) -> [UInt8] {
-        service.waitUntilOpened()
         switch method {
         case .list:
             var writer = JSONWriter()
@@ -203,7 +207,6 @@ package struct TriggersHTTP: HTTPExtension {
     /// Answers when the endpoint has, which other requests of administrators don't wait for.
     private func test(_ name: String, _ body: [UInt8], _ call: RESTCall) {
         do throws(Status) {
-            service.waitUntilOpened()
             try service.test(name, try Self.subject(body), project: configuration.project) { result in
                 let json = result.json
                 call.onLoop { call.respond(json) }

@@ -130,7 +130,7 @@ private final class OneStore: StoreProvider {
         let name = DatabaseName(project: "p", database: "(default)")
         let heartbeatMilliseconds: Int
 
-        init(readersMax: Int = 10, heartbeatMilliseconds: Int = 60_000, isEmulator: Bool = true) throws {
+        init(readersMax: Int = 10, heartbeatMilliseconds: Int = 3_600_000, isEmulator: Bool = true) throws {
             loop = try EventLoop()
             try loop.start()
             self.heartbeatMilliseconds = heartbeatMilliseconds

@@ -88,7 +88,7 @@ struct CarryOverTests {
         #expect(try store.damage(max: 3) == [])
         store.close()
         provider.close()
-        #expect(try version(folder + "/p/d.sqlite") == 2)
+        #expect(try version(folder + "/p/d.sqlite") == FileFormat.version)
     }
 
     @Test(arguments: [false, true])
@@ -128,7 +128,7 @@ struct CarryOverTests {
         try store.write { transaction throws(Status) in try transaction.put(.documents, key(0), [0]) }
         let copy = try copy(data)
         #expect(DataFolder.exists(copy.path + "/p/d.sqlite-log/1"))
-        #expect(try version(copy.path + "/p/d.sqlite") == 2)
+        #expect(try version(copy.path + "/p/d.sqlite") == FileFormat.version)
         provider.close()
     }
 

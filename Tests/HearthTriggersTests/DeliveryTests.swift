@@ -448,6 +448,16 @@ struct DeliveryTests {
         #expect(owner.nextTime == second)
     }
 
+    @Test func whatIsRetriedAtOnceMayBeReadAnewBefore() {
+        var owner = Owner()
+        owner.add((5, "a"))
+        #expect(owner.next()! == (5, 1))
+        owner.end(5, .failed(failure))
+        owner.delivery.retry()
+        owner.addAgain([event(1, "b")])
+        #expect(owner.next()! == (1, 1) && owner.next()! == (5, 2))
+    }
+
     @Test func aSettledEventIsNotReadAgainBeforeItIsStored() {
         var owner = Owner()
         owner.add((5, "a"), (6, "b"))

@@ -24,8 +24,8 @@ enum CheckCommand {
         \(OptionHelp.string(options))
 
         Nothing is changed without --repair. With it index entries are added, corrected and removed until they agree
-        with the documents; documents and the feed are never changed. What is still wrong afterwards is listed: restore
-        a backup then.
+        with the documents, and wrong counts of triggers' events are counted anew at the next start; documents and the
+        feed are never changed. What is still wrong afterwards is listed: restore a backup then.
 
         Exit codes: 0 everything is sound (or was repaired), 1 there are problems, 64 wrong usage, 73 the data folder
         can't be used: it is none, a server uses it, its format is newer.

@@ -65,6 +65,14 @@ struct DatabaseCheck {
         }
     }
 
+    /// Has the events of triggers counted anew, if that may help.
+    private static func repairCounts(_ store: any Store) throws(Status) {
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        if try TriggerCounts.problems(in: snapshot).isEmpty { return }
+        try store.write { transaction throws(Status) in try TriggerCounts.forget(in: transaction) }
+    }
+
     mutating func look(at store: any Store, isRepairing: Bool) throws(Status) {
         notice = store.notice
         let damage = try store.damage(max: IntegrityCheck.problemsMax)
@@ -77,6 +85,7 @@ struct DatabaseCheck {
                 remark = "The file itself is damaged, so nothing was repaired in it. Restore a backup."
             }
         }
+        if isRepairing, damage.isEmpty { try Self.repairCounts(store) }
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         let counts = try TriggerCounts.problems(in: snapshot)

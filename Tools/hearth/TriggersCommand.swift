@@ -132,7 +132,7 @@ enum TriggersCommand {
             try print(try server.request("POST", call.target + "/retry"), call) { answer throws(Status) in
                 let count = try answer.count("pending")
                 return
-                    "\(CheckReport.count(count, "event")) \(count == 1 ? "waits" : "wait"): those that were paused are sent now."
+                    "\(CheckReport.count(count, "event")) \(count == 1 ? "waits" : "wait"): those that waited for another attempt are sent now."
             }
         case "set": try print(try server.request("PUT", call.target, definition), call, TriggersReport.one)
         default: _ = try server.request("DELETE", call.target)

@@ -12,6 +12,9 @@ import HearthModel
 /// Version 2: the same, and beside the file may be a log with later changes (`LoggedStore`), whose position is a record of
 /// `meta`. A hearth that knows only version 1 would miss them.
 ///
+/// Version 3: the same. `meta` may have counts and pieces of large records of triggers, which a hearth that knows only version
+/// 2 would not keep right.
+///
 /// This module does not interpret keys and values. `documents` is a rowid table with a unique index on `key`, the
 /// others are WITHOUT ROWID, that is, the row is in the key's B-tree. Measured with documents of 35-byte random names,
 /// 4 KiB pages, per second or in microseconds, rowid : WITHOUT ROWID:
@@ -40,6 +43,7 @@ enum FileFormat {
         CREATE TABLE feed (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         CREATE TABLE meta (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         """,
+        "",
         "",
     ]
 

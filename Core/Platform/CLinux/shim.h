@@ -66,14 +66,14 @@ static inline uint64_t linux_monotonic_nanoseconds(void) {
 
 // Gives the calling thread a low weight, and slices of 10 ms: since Linux 6.12 a thread that wakes and has shorter ones
 // (3 ms) interrupts it; earlier kernels ignore the length. With the weight alone, what wakes waits for the end of a slice.
-static inline int linux_give_way(void) {
+static inline int linux_give_way(int nice) {
     struct {
         uint32_t size, policy;
         uint64_t flags;
-        int32_t nice;
+        int32_t nice_value;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } attributes = {.size = 48, .flags = 0x08 /* SCHED_FLAG_KEEP_POLICY */, .nice = 16, .runtime = 10000000};
+    } attributes = {.size = 48, .flags = 0x08 /* SCHED_FLAG_KEEP_POLICY */, .nice_value = nice, .runtime = 10000000};
     return (int)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 

@@ -443,10 +443,15 @@ class TestFunctionsEmulator:
                 assert all(gap >= 0.2 * 2**number * 0.8 - 0.01 for number, gap in enumerate(gaps)), gaps
 
     def test_a_function_that_is_not_known_any_more(self, tmp_path: Path) -> None:
-        """Firebase's tools unregister nothing: a reload replaces a function, and one that is gone is answered with 404."""
+        """Firebase's tools unregister nothing: a reload replaces a function, and one that is gone is answered with 404.
+        One that is new may be, too, for a moment."""
+
+        seen: list[str] = []
 
         def answer(request: Request) -> Reply:
-            return Reply(404 if request.path.endswith("gone-0") else 200)
+            seen.append(request.path[-3:])
+            is_new = seen.count("f-1") == 1 and request.path.endswith("f-1")
+            return Reply(404 if is_new or request.path.endswith("gone-0") else 200)
 
         with Endpoint(answer) as endpoint:
             served, side = self.start(tmp_path, endpoint, "--functions-emulator", f"127.0.0.1:{endpoint.port}")
@@ -456,9 +461,12 @@ class TestFunctionsEmulator:
                 side.put("a/b", n=1)
                 until(lambda: len(served.good("GET", "/hearth/v1/triggers")["triggers"]) == 1)
                 side.put("a/b", n=2)
-                side.finish()
-                paths = sorted("-".join(request.path.rsplit("-", 2)[1:]) for request in endpoint.all())
-                assert paths == ["f-1", "f-1", "gone-0"]
+
+                def count(function: str) -> int:
+                    return sum(request.path.endswith(function) for request in endpoint.all())
+
+                until(lambda: count("f-1") == 3)
+                assert 2 <= count("gone-0") == len(endpoint.all()) - 3 <= 5
 
     def test_they_live_as_long_as_the_process(self, tmp_path: Path) -> None:
         with Endpoint() as endpoint:

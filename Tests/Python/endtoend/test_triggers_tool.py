@@ -258,7 +258,7 @@ def test_retry_sends_what_waits_at_once(site: Site) -> None:
     site.wait(lambda: site.show("own")["failedAttempts"] == 1)
     site.endpoint.status = 200
     assert site.show("own")["lastError"]["message"] == "The endpoint answered 500: answered 500"
-    assert site("retry", "own") == "1 event waits: those that were paused are sent now.\n"
+    assert site("retry", "own") == "1 event waits: those that waited for another attempt are sent now.\n"
     site.wait(lambda: site.show("own")["delivered"] == 1)
     assert site("retry", "own", "--json") == '{"pending":0}\n'
     (site.folder / "own.json").write_text(json.dumps({**definition, "paused": True}))
