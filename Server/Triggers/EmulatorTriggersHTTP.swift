@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// KEY again replaces the definition of the trigger. It is `REGION-NAME-GENERATION`, where each load of the functions has
 /// another generation, which is another definition of the same trigger: what waits is sent to the new one. Nothing is ever
-/// unregistered by the tools: a key that the functions emulator doesn't know any more is removed at its first event.
+/// unregistered by the tools: a key that the functions emulator answers with 404 for two seconds is removed.
 package struct EmulatorTriggersHTTP: HTTPExtension {
     private let triggers: EmulatorTriggers
 
