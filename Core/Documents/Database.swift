@@ -32,6 +32,7 @@ package final class Database: Sendable {
     /// A step of `deleteOldLedgerDocuments` is under way.
     let isLedgerInWork = Atomic(false)
     let areOnceAnswersInWork = Atomic(false)
+    let expiry = ExpirySweep()
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
     package let clockSkewSeconds: Int64?

@@ -81,6 +81,9 @@ extension Limits {
     package static let onceSeconds = 8 * 86_400
     /// Answers or documents that one step of their deletion deletes (ours).
     static let onceDeletedMax = 500
+    /// Documents that one step of the deletion of expired ones deletes, and bytes of documents that it reads (ours).
+    package static let expiryStepDocumentsMax = 500
+    static let expiryStepBytesMax = 8 << 20
     /// Bytes of staged changes after which a group is closed (ours).
     static let groupCommitBytesMax = 2 << 20
     /// Milliseconds of the writer's work after which a group is closed (ours).

@@ -55,6 +55,8 @@ package final class Server: Sendable {
         /// The top-level collection of which each database's documents are deleted when they are old (`OnceLedger`); empty for
         /// none.
         package var onceCollection = "_once"
+        /// Whether documents are deleted that have expired by a time-to-live policy.
+        package var deletesExpired = true
 
         package init() {}
     }
@@ -78,6 +80,7 @@ package final class Server: Sendable {
     private let fewerConnections: DescriptorShares?
     private let openStores: OpenStores
     private let onceCollection: String
+    private let expiry: ExpiryUpkeep?
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
     private let triggers: Triggers
@@ -109,6 +112,9 @@ package final class Server: Sendable {
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
             prepare: Self.preparation(
                 configuration.indexes, changesRetentionSeconds: configuration.changesRetentionSeconds, triggers, log))
+        expiry =
+            configuration.deletesExpired
+            ? ExpiryUpkeep(registry: registry, threads: upkeep, clock: clock, log: log) : nil
         pool = Self.workers(configuration)
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
@@ -141,6 +147,7 @@ package final class Server: Sendable {
         var metrics = Self.metrics(
             requests, watchedNetwork, registry, realtime, health,
             WorkloadMetrics(pool: pool, reads: longReads, memory: memory), triggers)
+        if let expiry { metrics.further.append { expiry.write(to: &$0) } }
         metrics.changeReaders = { changeReaders.present }
         let changes = ChangesHTTP(
             service: service, readers: changeReaders, project: configuration.project, observer: observer, clock: clock)
@@ -298,7 +305,8 @@ package final class Server: Sendable {
         logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
-            triggers: triggers, threads: self.upkeep, onceCollection: onceCollection)
+            triggers: triggers, threads: self.upkeep, onceCollection: onceCollection,
+            expiry: expiry)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in
@@ -308,6 +316,7 @@ package final class Server: Sendable {
         }
         if ticks.value == nil { throw Status.unavailable("The system cannot start another thread.") }
         triggers.start(registry, realtime)
+        expiry?.start()
     }
 
     package var port: Int { network.port }
@@ -326,6 +335,7 @@ package final class Server: Sendable {
         watchedNetwork.value = nil
         longReads.close()
         ticks.value?.stop()
+        expiry?.stop()
         upkeep.stop()
         let passedSeconds = Double(MonotonicTime.now.nanoseconds - begin.nanoseconds) / 1e9
         triggers.service.stop(graceSeconds: graceSeconds - passedSeconds)

@@ -25,6 +25,8 @@ final class Upkeep: Sendable {
     private let triggers: Triggers
     private let threads: LifecycleThreads
     private let once: OnceUpkeep
+    /// Nil when expired documents stay.
+    private let expiry: ExpiryUpkeep?
     private let clock: any Clock
     private let isRunning = Atomic(false)
     private let isCollectionDue = Atomic(false)
@@ -32,7 +34,7 @@ final class Upkeep: Sendable {
     init(
         registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
         openStores: OpenStores, triggers: Triggers, threads: LifecycleThreads, onceCollection: String,
-        clock: any Clock = SystemClock()
+        expiry: ExpiryUpkeep?, clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
@@ -42,12 +44,14 @@ final class Upkeep: Sendable {
         self.triggers = triggers
         self.threads = threads
         once = OnceUpkeep(collection: onceCollection, threads: threads)
+        self.expiry = expiry
         self.clock = clock
     }
 
     /// Must be called every `tickMilliseconds`.
     func tick(_ count: Int) {
         registry.tick()
+        expiry?.tick(count)
         if count % Self.ticksPerCollection == Self.ticksPerCollection - 1 {
             isCollectionDue.store(true, ordering: .relaxed)
         }

@@ -272,7 +272,7 @@ import Testing
 }
 
 /// Counts what it gets.
-private final class RecordingRecorder: EventRecorder {
+final class RecordingRecorder: EventRecorder {
     private let count = Atomic<Int>(0)
 
     var recorded: Int { count.load(ordering: .relaxed) }

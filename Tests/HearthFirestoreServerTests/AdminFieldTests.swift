@@ -89,6 +89,25 @@ import Testing
         #expect(after.indexConfig?.usesAncestorConfig == false)
     }
 
+    @Test func anOffsetOfTheTimeToLive() async throws {
+        let added = try await update("until", #"{"ttlConfig": {"expirationOffset": "3600s"}}"#, mask: "ttlConfig")
+        let metadata = try #require(try added.metadata?.unpacked(FieldOperationMetadata.self))
+        let hour = DurationMessage(seconds: 3600)
+        #expect(metadata.ttlConfigDelta?.changeType == .add && metadata.ttlConfigDelta?.expirationOffset == hour)
+        #expect(metadata.indexConfigDeltas.isEmpty)
+        let field = try await harness.call("GET", "\(fields)/until", as: FieldMessage.self)
+        #expect(field.ttlConfig?.state == .active && field.ttlConfig?.expirationOffset == hour)
+        let removed = try await update("until", "{}", mask: "ttlConfig")
+        let ended = try #require(try removed.metadata?.unpacked(FieldOperationMetadata.self))
+        #expect(ended.ttlConfigDelta?.changeType == .remove && ended.ttlConfigDelta?.expirationOffset == nil)
+        for offset in ["-1s", "0.5s", "2147483648s"] {
+            let refusal = try await harness.refusal(
+                "PATCH", "\(fields)/until", #"{"ttlConfig": {"expirationOffset": "\#(offset)"}}"#,
+                query: [("updateMask", "ttlConfig")])
+            #expect(refusal?.code == .invalidArgument, "\(offset)")
+        }
+    }
+
     @Test func lists() async throws {
         _ = try await update("body", #"{"indexConfig": {}}"#)
         _ = try await update("until", #"{"ttlConfig": {}}"#, mask: "ttlConfig")

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthDocuments
+import HearthEngine
 import Testing
 
 @testable import HearthHost
@@ -161,8 +162,40 @@ import Testing
                     ]),
                 FieldOverride(
                     collectionID: "c", path: FieldPath("until"), indexes: FieldOverride.automaticIndexes,
-                    isTimeToLive: true),
+                    timeToLive: .init()),
             ])
+    }
+
+    /// A file without `ttl` leaves a field's policy, and one that names another field replaces that of the group.
+    @Test func policiesOfExpiry() async throws {
+        let database = try Database(name: DatabaseName(project: "p"), store: MemoryStore())
+        func apply(_ string: String) async throws -> [String: Int64] {
+            let file = try parse(string)
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                file.apply(to: database) { continuation.resume(with: $0.mapError { $0 }) }
+            }
+            let policies = database.catalog.overrides.compactMap { override in
+                override.timeToLive.map { (override.path?.string ?? "*", $0.offsetSeconds) }
+            }
+            return Dictionary(uniqueKeysWithValues: policies)
+        }
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            database.setCatalog(
+                definitions: [],
+                overrides: [
+                    FieldOverride(
+                        collectionID: "c", path: FieldPath("a"), indexes: [], timeToLive: .init(offsetSeconds: 7))
+                ]
+            ) { continuation.resume(with: $0.mapError { $0 }) }
+        }
+        func file(_ field: String, _ rest: String) -> String {
+            #"{"fieldOverrides": [{"collectionGroup": "c", "fieldPath": "\#(field)", \#(rest)"indexes": []}]}"#
+        }
+        #expect(try await apply(file("a", "")) == ["a": 7])
+        #expect(try await apply(file("b", #""ttl": true, "#)) == ["b": 0])
+        #expect(try await apply(file("a", "")) == ["b": 0])
+        #expect(try await apply(file("b", #""ttl": false, "#)) == [:])
+        database.close()
     }
 
     @Test func settingsWithoutEffectCauseWarnings() throws {

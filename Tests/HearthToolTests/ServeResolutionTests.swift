@@ -124,7 +124,7 @@ import Testing
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
             "checkpoint-kib": "64", "grace": "0", "allow-clock-skew": "true", "tls-cert": "c.pem", "tls-key": "k.pem",
-            "rules": "r", "once-collection": "done",
+            "rules": "r", "once-collection": "done", "ttl": "false",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -146,6 +146,7 @@ import Testing
         expected.rules = ["(default)": "r"]
         expected.triggerFile = TriggerFile(path: "\(folder.path)/hearth.json", project: "p")
         expected.onceCollection = "done"
+        expected.deletesExpired = false
         expected.warnings = [
             "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]

@@ -58,6 +58,7 @@ enum ServeCommand {
         configuration.changesRetentionSeconds = settings.changesRetentionSeconds
         configuration.allowsClockSkew = settings.allowsClockSkew
         configuration.onceCollection = settings.onceCollection
+        configuration.deletesExpired = settings.deletesExpired
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)
         if let port = settings.databasePort {

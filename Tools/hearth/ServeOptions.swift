@@ -72,6 +72,9 @@ enum ServeOptions {
             "Top-level collection of each database whose documents are deleted 8 days after their creation, for ledgers of what "
                 + "was done once; empty for none. Default _once."
         ),
+        Option(
+            "ttl", "on|off",
+            "Whether documents are deleted when they expire by a time-to-live policy; off is for tests. Default on."),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option(

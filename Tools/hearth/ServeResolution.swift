@@ -192,6 +192,7 @@ struct ServeResolution {
         }
         try resolveTriggers(files, &settings)
         try resolveOnceCollection(&settings)
+        settings.deletesExpired = try origin("ttl")?.boolean() ?? true
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB

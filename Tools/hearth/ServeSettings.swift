@@ -48,6 +48,8 @@ struct ServeSettings: Sendable, Equatable {
     var location = "us-central1"
     /// The top-level collection of which old documents are deleted; empty for none.
     var onceCollection = "_once"
+    /// Whether documents are deleted that have expired.
+    var deletesExpired = true
     var loops = 0
     var workers = 4
     var checkpointKiB = 81_920

@@ -5,7 +5,7 @@ import HearthWire
 /// Stores the index catalog in the `meta` keyspace, as the fields of one document in wire form.
 ///
 ///     key "catalog": {next: integer, definitions: [{id, collection, scope, name, state, fields: [{path, kind, dimension}]}],
-///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}],
+///                     overrides: [{collection, path, ttl, offset, indexes: [{scope, kind}]}],
 ///                     changes: [{collection, earlier: [{overrides: […]}]}], removed: [a definition]}, the last two
 ///                     only while overrides change, and while entries of removed definitions are deleted
 ///
@@ -112,7 +112,7 @@ enum CatalogStore {
     private static func encode(_ override: FieldOverride) -> MapValue {
         var map = MapValue([
             .init(name: "collection", value: .string(override.collectionID)),
-            .init(name: "ttl", value: .boolean(override.isTimeToLive)),
+            .init(name: "ttl", value: .boolean(override.timeToLive != nil)),
             .init(
                 name: "indexes",
                 value: .array(
@@ -122,6 +122,7 @@ enum CatalogStore {
                     })),
         ])
         if let path = override.path { map.set("path", .string(path.string)) }
+        if let seconds = override.timeToLive?.offsetSeconds, seconds != 0 { map.set("offset", .integer(seconds)) }
         return map
     }
 
@@ -133,9 +134,10 @@ enum CatalogStore {
             }
             return FieldOverride.Index(scope: scope, kind: kind)
         }
+        let isTimeToLive = map["ttl"] == .boolean(true)
         return FieldOverride(
             collectionID: collectionID, path: path(map["path"]), indexes: indexes,
-            isTimeToLive: map["ttl"] == .boolean(true))
+            timeToLive: isTimeToLive ? .init(offsetSeconds: integer(map["offset"]) ?? 0) : nil)
     }
 
     private static func encode(_ change: IndexCatalog.Change) -> MapValue {

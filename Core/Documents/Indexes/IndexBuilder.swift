@@ -96,7 +96,7 @@ struct IndexBuilder: Sendable {
         var taken: Set<IndexIdentity> = []
         var merged: [IndexDefinition] = []
         var added: [IndexDefinition] = []
-        for var definition in definitions + IndexCatalog.groupDefinitions(overrides) {
+        for var definition in definitions + IndexCatalog.impliedDefinitions(overrides) {
             let identity = IndexIdentity(definition)
             guard taken.insert(identity).inserted else { continue }
             if let existing = known.removeValue(forKey: identity) {

@@ -29,6 +29,8 @@ package struct IndexCatalog: Sendable, Equatable {
     private(set) var removed: [IndexDefinition] = []
     /// The id of the next new definition; greater than all earlier ids.
     private(set) var nextID: UInt32 = 1
+    /// The policies of expiry, each with its index.
+    private(set) var expiryPolicies: [(index: IndexDefinition, policy: FieldOverride.TimeToLive)] = []
     private var byCollection: [[UInt8]: CollectionIndexes] = [:]
 
     package init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
@@ -45,6 +47,9 @@ package struct IndexCatalog: Sendable, Equatable {
         self.changes = changes
         self.removed = removed
         byCollection = CollectionIndexes.all(definitions, overrides, changes)
+        for index in definitions where index.scope == .expiry {
+            if let policy = expiryPolicy(index) { expiryPolicies.append((index, policy)) }
+        }
     }
 
     package static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
@@ -67,11 +72,19 @@ package struct IndexCatalog: Sendable, Equatable {
     /// Definitions whose entries are maintained for documents of a collection id.
     func definitions(for collectionID: String) -> [IndexDefinition] { indexes(of: collectionID).definitions }
 
-    /// The ids of the collections whose overrides differ between two catalogs.
+    /// The ids of the collections whose automatic indexes differ between two catalogs.
     func collectionsWithOtherOverrides(_ other: IndexCatalog) -> [String] {
         Set(byCollection.keys).union(other.byCollection.keys).filter { id in
-            Set(byCollection[id]?.overrides ?? []) != Set(other.byCollection[id]?.overrides ?? [])
+            Self.automatic(byCollection[id]?.overrides) != Self.automatic(other.byCollection[id]?.overrides)
         }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// What overrides say of automatic indexes: policies of expiry have an index of their own.
+    private static func automatic(_ overrides: [FieldOverride]?) -> Set<FieldOverride> {
+        Set(
+            (overrides ?? []).map { override in
+                FieldOverride(collectionID: override.collectionID, path: override.path, indexes: override.indexes)
+            })
     }
 
     /// The override that governs a field: its own, that of the nearest path above it, or that of the whole collection.
@@ -90,20 +103,32 @@ package struct IndexCatalog: Sendable, Equatable {
 
     /// The definitions that were requested as such, without those that overrides imply.
     package var ownDefinitions: [IndexDefinition] {
-        let brought = Set(Self.groupDefinitions(overrides).map(IndexIdentity.init))
+        let brought = Set(Self.impliedDefinitions(overrides).map(IndexIdentity.init))
         return definitions.filter { !brought.contains(IndexIdentity($0)) }
     }
 
-    /// Overrides that ask for an index of collection group scope become definitions of one field.
-    package static func groupDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
+    /// Overrides that ask for an index of collection group scope, or for expiry, become definitions of one field.
+    package static func impliedDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
         overrides.flatMap { override -> [IndexDefinition] in
             guard let path = override.path else { return [] }
-            return override.indexes.filter { $0.scope == .collectionGroup }.map { index in
+            var definitions = override.indexes.filter { $0.scope == .collectionGroup }.map { index in
                 IndexDefinition(
                     id: 0, collectionID: override.collectionID, scope: .collectionGroup,
                     fields: [IndexField(path: path, kind: index.kind)], nameDescending: index.kind == .descending)
             }
+            if override.timeToLive != nil {
+                definitions.append(
+                    IndexDefinition(
+                        id: 0, collectionID: override.collectionID, scope: .expiry,
+                        fields: [IndexField(path: path, kind: .ascending)], nameDescending: false))
+            }
+            return definitions
         }
+    }
+
+    /// The policy of an index of expiry times that is in force.
+    func expiryPolicy(_ index: IndexDefinition) -> FieldOverride.TimeToLive? {
+        overrides(for: index.collectionID).first { $0.path == index.fields[0].path }?.timeToLive
     }
 
     /// The settings of a field without an override of its own: those of the nearest path above it, or of the

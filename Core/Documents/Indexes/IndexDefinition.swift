@@ -5,6 +5,9 @@ package struct IndexDefinition: Sendable, Hashable {
     package enum Scope: String, Sendable {
         case collection = "COLLECTION"
         case collectionGroup = "COLLECTION_GROUP"
+        /// The expiry times of a collection group's documents, by the one field of a time-to-live policy: no index of
+        /// queries. It has the entries of an index of collection group scope, of timestamps alone.
+        case expiry = "EXPIRY"
     }
 
     package enum State: String, Sendable {

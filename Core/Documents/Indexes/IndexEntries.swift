@@ -133,6 +133,9 @@ struct IndexEntries {
         var keys = [IndexKey.definitionPrefix(definition, collectionPrefix: collectionPrefix)]
         for field in definition.fields {
             guard let value = fields[path: field.path] else { return }
+            if definition.scope == .expiry {
+                guard case .timestamp = value else { return }
+            }
             var components: Set<[UInt8]>
             if field.kind == .contains {
                 guard case .array(let elements) = value else { return }

@@ -5,7 +5,7 @@ import HearthModel
 ///     01 COLLECTION STR(field path) VALUE NAME           automatic index of a field, ascending
 ///     02 COLLECTION STR(field path) VALUE NAME           automatic index of an array's distinct elements
 ///     03 ID COLLECTION VALUE… NAME                       a definition with collection scope
-///     04 ID VALUE… PATH                                  a definition with collection group scope
+///     04 ID VALUE… PATH                                  a definition with collection group scope, or of expiry times
 ///     05 STR(collection id) PATH                         documents of nested collections, by collection id
 ///
 /// COLLECTION is the collection's path key, NAME the document's SEG and a terminator, PATH its path key (see
@@ -91,7 +91,7 @@ package enum IndexKey {
         }
     }
 
-    private static func documentKey(of entry: [UInt8], _ definition: IndexDefinition) -> [UInt8]? {
+    static func documentKey(of entry: [UInt8], _ definition: IndexDefinition) -> [UInt8]? {
         var position = 5
         if definition.scope == .collection {
             guard let end = collectionEnd(entry, from: position) else { return nil }

@@ -39,7 +39,8 @@ extension AdminService {
     private struct FieldChange: Sendable {
         /// Nil: unchanged. Some nil: reset to the inherited indexes.
         var indexes: [FieldOverride.Index]??
-        var isTimeToLive: Bool?
+        /// Nil: unchanged. Some nil: none.
+        var timeToLive: FieldOverride.TimeToLive??
 
         init(_ message: FieldMessage, mask: [String]?, path: FieldPath?) throws(Status) {
             var parts: Set<String> = mask == nil ? ["index", "ttl"] : []
@@ -57,10 +58,12 @@ extension AdminService {
                     indexes = .some(nil)
                 }
             }
-            if parts.contains("ttl") { isTimeToLive = message.ttlConfig != nil }
-            if isTimeToLive == true, path == nil {
+            guard parts.contains("ttl") else { return }
+            if message.ttlConfig != nil, path == nil {
                 throw .invalidArgument("Only a single field can be a time-to-live field.")
             }
+            timeToLive = .some(
+                try message.ttlConfig.map { config throws(Status) in try FieldOverride.TimeToLive(config) })
         }
     }
 
@@ -75,17 +78,20 @@ extension AdminService {
         let database = try directory.database(name.group.database)
         let operations = operations
         let metadata = FieldOperationMetadata(startTime: operations.now, field: name.string, state: .processing)
-        let before = Slot<[IndexMessage]>()
+        let before = Slot<(indexes: [IndexMessage], timeToLive: FieldOverride.TimeToLive?)>()
         let begun = Slot<(operation: OperationMessage, metadata: FieldOperationMetadata)>()
         database.changeCatalog(
             { catalog throws(Status) in
-                before.value = FieldView(catalog: catalog, database: name.group.database).indexes(name)
+                let view = FieldView(catalog: catalog, database: name.group.database)
+                before.value = (view.indexes(name), view.override(of: name)?.timeToLive)
                 return (catalog.ownDefinitions, try Self.overrides(catalog, name, change))
             },
             installed: { _ in
                 var metadata = metadata
-                let after = FieldView(catalog: database.catalog, database: name.group.database).indexes(name)
-                metadata.indexConfigDeltas = Self.deltas(from: before.value ?? [], to: after)
+                let view = FieldView(catalog: database.catalog, database: name.group.database)
+                metadata.indexConfigDeltas = Self.deltas(from: before.value?.indexes ?? [], to: view.indexes(name))
+                metadata.ttlConfigDelta = Self.delta(
+                    from: before.value?.timeToLive, to: view.override(of: name)?.timeToLive)
                 do throws(Status) {
                     let operation = try operations.begin(name.group.database, metadata: metadata)
                     begun.value = (operation, metadata)
@@ -123,16 +129,16 @@ extension AdminService {
         let view = FieldView(catalog: catalog, database: name.group.database)
         // A field that only has a time-to-live policy keeps the indexes that it inherits.
         var own = present?.indexes
-        if let present, present.isTimeToLive, view.isInherited(present.indexes, inherited) { own = nil }
+        if let present, present.timeToLive != nil, view.isInherited(present.indexes, inherited) { own = nil }
         if let indexes = change.indexes { own = indexes }
-        let isTimeToLive = change.isTimeToLive ?? present?.isTimeToLive ?? false
-        if isTimeToLive, let other = timeToLiveField(catalog, collectionID), other != name.path {
+        let timeToLive = change.timeToLive ?? present?.timeToLive
+        if timeToLive != nil, let other = timeToLiveField(catalog, collectionID), other != name.path {
             throw .failedPrecondition(
                 "The collection group \(collectionID) has a time-to-live field already: \(other).")
         }
         var overrides = catalog.overrides
         if let position { overrides.remove(at: position) }
-        if own == nil, !isTimeToLive { return overrides }
+        if own == nil, timeToLive == nil { return overrides }
         if overrides.count >= Limits.fieldOverridesMax {
             throw .resourceExhausted(
                 "A database may have at most \(Limits.fieldOverridesMax) single-field configurations.")
@@ -140,12 +146,12 @@ extension AdminService {
         overrides.append(
             FieldOverride(
                 collectionID: collectionID, path: name.path,
-                indexes: own ?? inherited?.indexes ?? FieldOverride.automaticIndexes, isTimeToLive: isTimeToLive))
+                indexes: own ?? inherited?.indexes ?? FieldOverride.automaticIndexes, timeToLive: timeToLive))
         return overrides
     }
 
     private static func timeToLiveField(_ catalog: IndexCatalog, _ collectionID: String) -> FieldPath? {
-        catalog.overrides.first { $0.isTimeToLive && UTF8Order.equal($0.collectionID, collectionID) }?.path
+        catalog.overrides.first { $0.timeToLive != nil && UTF8Order.equal($0.collectionID, collectionID) }?.path
     }
 
     private static func deltas(
@@ -160,6 +166,33 @@ extension AdminService {
         let new = Set(after.map(key))
         return before.filter { !new.contains(key($0)) }.map { .init(changeType: .remove, index: $0) }
             + after.filter { !old.contains(key($0)) }.map { .init(changeType: .add, index: $0) }
+    }
+}
+
+extension AdminService {
+    private static func delta(
+        from before: FieldOverride.TimeToLive?, to after: FieldOverride.TimeToLive?
+    ) -> FieldOperationMetadata.TtlConfigDelta? {
+        if before == after { return nil }
+        guard let after else { return .init(changeType: .remove) }
+        return .init(changeType: .add, expirationOffset: after.message.expirationOffset)
+    }
+}
+
+extension FieldOverride.TimeToLive {
+    /// - Throws: INVALID_ARGUMENT for an offset that isn't a number of whole seconds from 0 to 2,147,483,647.
+    fileprivate init(_ message: FieldMessage.TtlConfig) throws(Status) {
+        let offset = message.expirationOffset ?? DurationMessage()
+        guard offset.nanos == 0, 0...Int64(Int32.max) ~= offset.seconds else {
+            throw .invalidArgument(
+                "The expirationOffset must be a number of whole seconds from 0 to \(Int32.max), such as \"3600s\".")
+        }
+        self.init(offsetSeconds: offset.seconds)
+    }
+
+    /// Without a state.
+    var message: FieldMessage.TtlConfig {
+        FieldMessage.TtlConfig(expirationOffset: offsetSeconds == 0 ? nil : DurationMessage(seconds: offsetSeconds))
     }
 }
 

@@ -8,13 +8,14 @@ struct FieldView {
     let database: DatabaseName
 
     func message(_ name: FieldName) -> FieldMessage {
-        let own = catalog.overrides.first {
-            $0.path == name.path && UTF8Order.equal($0.collectionID, name.group.collectionID)
-        }
+        let own = override(of: name)
         let inherited = catalog.inheritedOverride(for: name.path, in: name.group.collectionID)
         var message = FieldMessage(name: name.string)
-        if own?.isTimeToLive == true { message.ttlConfig = .init(state: .active) }
-        if let own, !isInherited(own.indexes, inherited) || !own.isTimeToLive {
+        if let policy = own?.timeToLive {
+            message.ttlConfig = policy.message
+            message.ttlConfig?.state = isExpiryReady(name) ? .active : .creating
+        }
+        if let own, !isInherited(own.indexes, inherited) || own.timeToLive == nil {
             message.indexConfig = .init(indexes: own.indexes.map { self.message($0, name) })
             return message
         }
@@ -29,6 +30,21 @@ struct FieldView {
             indexes: indexes.map { self.message($0, ancestor) }, usesAncestorConfig: true,
             ancestorField: ancestor.string)
         return message
+    }
+
+    /// The field's own configuration.
+    func override(of name: FieldName) -> FieldOverride? {
+        catalog.overrides.first {
+            $0.path == name.path && UTF8Order.equal($0.collectionID, name.group.collectionID)
+        }
+    }
+
+    /// Whether all documents that a policy is for have been looked at.
+    private func isExpiryReady(_ name: FieldName) -> Bool {
+        catalog.definitions.contains {
+            $0.scope == .expiry && UTF8Order.equal($0.collectionID, name.group.collectionID)
+                && $0.fields[0].path == name.path && $0.state == .ready
+        }
     }
 
     /// Whether a configuration equals the inherited one.

@@ -43,7 +43,7 @@ extension IndexConfiguration {
         string.open("{")
         string.member("collectionGroup", override.collectionID)
         string.member("fieldPath", override.path?.string ?? "*")
-        if override.isTimeToLive {
+        if override.timeToLive != nil {
             string.member("ttl")
             string.writer.bool(true)
         }

@@ -15,6 +15,8 @@ package struct IndexConfiguration: Sendable, Equatable {
     /// Without ids.
     package var indexes: [IndexDefinition] = []
     package var overrides: [FieldOverride] = []
+    /// The overrides that say nothing of expiry, by their numbers: a policy of the field stays.
+    private var keepingPolicy: Set<Int> = []
     /// Sentences about members that have no effect.
     package var warnings: [String] = []
 
@@ -93,7 +95,8 @@ package struct IndexConfiguration: Sendable, Equatable {
         let isWildcard = try pathValue.string() == "*"
         let path = isWildcard ? nil : try Self.path(pathValue)
         if path?.isDocumentName == true { throw pathValue.failure("__name__ can't be configured.") }
-        let isTimeToLive = try value.member("ttl")?.boolean() ?? false
+        let ttl = try value.member("ttl")?.boolean()
+        let isTimeToLive = ttl ?? false
         if isTimeToLive, isWildcard { throw pathValue.failure("Only a single field can be a time-to-live field.") }
         let collectionID = try Self.collection(value)
         // Without a list the field keeps its automatic indexes; an empty list is an exemption.
@@ -117,12 +120,14 @@ package struct IndexConfiguration: Sendable, Equatable {
             throw value.failure("This field is in the file more than once.")
         }
         if isTimeToLive,
-            overrides.contains(where: { $0.isTimeToLive && UTF8Order.equal($0.collectionID, collectionID) })
+            overrides.contains(where: { $0.timeToLive != nil && UTF8Order.equal($0.collectionID, collectionID) })
         {
             throw value.failure("A collection group can have one time-to-live field only.")
         }
+        if ttl == nil { keepingPolicy.insert(overrides.count) }
         overrides.append(
-            FieldOverride(collectionID: collectionID, path: path, indexes: indexes, isTimeToLive: isTimeToLive))
+            FieldOverride(
+                collectionID: collectionID, path: path, indexes: indexes, timeToLive: isTimeToLive ? .init() : nil))
     }
 
     // MARK: Reading members
@@ -161,10 +166,11 @@ package struct IndexConfiguration: Sendable, Equatable {
 
     private static func scope(_ value: ConfigurationValue) throws(Status) -> IndexDefinition.Scope {
         guard let member = try value.member("queryScope") else { return .collection }
-        guard let scope = IndexDefinition.Scope(rawValue: try member.string()) else {
-            throw member.failure("Expected COLLECTION or COLLECTION_GROUP.")
+        switch try member.string() {
+        case IndexDefinition.Scope.collection.rawValue: return .collection
+        case IndexDefinition.Scope.collectionGroup.rawValue: return .collectionGroup
+        default: throw member.failure("Expected COLLECTION or COLLECTION_GROUP.")
         }
-        return scope
     }
 
     private static func kind(_ value: ConfigurationValue) throws(Status) -> IndexField.Kind {
@@ -198,18 +204,34 @@ package struct IndexConfiguration: Sendable, Equatable {
     // MARK: Use
 
     /// Updates a database's catalog to this file: adds missing indexes and replaces the overrides of fields in the
-    /// file. Indexes and overrides created with the admin API stay, as when the Firebase tools deploy without
-    /// `--force`.
+    /// file. Indexes, overrides and policies of expiry created with the admin API stay, as when the Firebase tools deploy
+    /// without `--force`; but a collection group has one policy.
     package func apply(to database: Database, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         database.changeCatalog(
             resuming: true,
-            { [indexes, overrides] catalog in
-                let others = catalog.overrides.filter { present in
-                    !overrides.contains {
-                        $0.path == present.path && UTF8Order.equal($0.collectionID, present.collectionID)
-                    }
-                }
-                return (catalog.ownDefinitions + indexes, others + overrides)
-            }, completion: completion)
+            { [self] catalog in (catalog.ownDefinitions + indexes, merged(with: catalog.overrides)) },
+            completion: completion)
+    }
+
+    private func merged(with present: [FieldOverride]) -> [FieldOverride] {
+        var merged = overrides
+        for index in merged.indices where keepingPolicy.contains(index) {
+            merged[index].timeToLive = present.first { $0.isSameField(as: merged[index]) }?.timeToLive
+        }
+        // A file that names another field for the policy of a group replaces it.
+        let groups = overrides.filter { $0.timeToLive != nil }
+        func hasPolicy(_ override: FieldOverride) -> Bool {
+            groups.contains { UTF8Order.equal($0.collectionID, override.collectionID) }
+        }
+        for index in merged.indices where overrides[index].timeToLive == nil && hasPolicy(merged[index]) {
+            merged[index].timeToLive = nil
+        }
+        let others = present.filter { other in !overrides.contains { $0.isSameField(as: other) } }
+        return merged
+            + others.map { other in
+                var other = other
+                if hasPolicy(other) { other.timeToLive = nil }
+                return other
+            }
     }
 }
