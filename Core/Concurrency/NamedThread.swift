@@ -44,7 +44,7 @@ package struct NamedThread: @unchecked Sendable {
     /// taken back.
     package static func giveWay() {
         // A process may have less already.
-        let nice = max(16, getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
+        let nice = max(18, getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
         if linux_give_way(nice) != 0 { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice) }
     }
 

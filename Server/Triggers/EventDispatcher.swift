@@ -425,7 +425,9 @@ package final class EventDispatcher: @unchecked Sendable {
         let (trigger, observer) = (route.endpoint.trigger, observer)
         sender.send(request, to: trigger.target, attempt: attempt) { [weak self] answer in
             self?.leave(.answer(route, event, answer, bodyBytes: bodyBytes))
-            if answer.isMissing { observer.missing(route.id, trigger.revision) }
+            if let isMissing = answer.isMissing {
+                observer.responded(route.id, trigger.revision, isMissing: isMissing)
+            }
         }
     }
 

@@ -59,14 +59,10 @@ package struct EventQueue: Sendable {
     /// - Returns: the bytes of the record, about; nil when the queue doesn't have the event.
     func remove(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) -> Int? {
         guard let row = try transaction.get(.meta, key(event.version, event.key)) else { return nil }
-        try delete(event, in: transaction)
+        try transaction.delete(.meta, key(event.version, event.key))
         guard let body = body(of: row) else { return row.count }
         try bodies.delete(body, in: transaction)
         return body.sizeBytes
-    }
-
-    package func delete(_ event: Delivery.Event, in transaction: any StoreTransaction) throws(Status) {
-        try transaction.delete(.meta, key(event.version, event.key))
     }
 
     // MARK: Reading

@@ -162,18 +162,22 @@ package protocol EventObserver: Sendable {
     func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer)
     /// An event is not sent any more.
     func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled)
-    /// An endpoint says that it does not exist (404). On the sender's thread.
+    /// An endpoint exists, or says that it does not (404). On the sender's thread.
     /// - Parameter revision: of the trigger that the request was sent for.
-    func missing(_ id: EventDispatcher.RouteID, _ revision: UInt64)
+    func responded(_ id: EventDispatcher.RouteID, _ revision: UInt64, isMissing: Bool)
 }
 
 extension EventObserver {
-    package func missing(_ id: EventDispatcher.RouteID, _ revision: UInt64) {}
+    package func responded(_ id: EventDispatcher.RouteID, _ revision: UInt64, isMissing: Bool) {}
 }
 
 extension Delivery.Answer {
-    /// The endpoint says that it does not exist.
-    var isMissing: Bool {
-        if case .failed(let failure, _) = self { failure.kind == .status(404) } else { false }
+    /// Whether the endpoint says that it does not exist; nil when it says nothing.
+    var isMissing: Bool? {
+        switch self {
+        case .acknowledged: false
+        case .failed(let failure, _): failure.kind == .status(404)
+        case .unsent, .impossible, .gone, .unreachable: nil
+        }
     }
 }

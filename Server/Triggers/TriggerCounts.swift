@@ -74,15 +74,22 @@ package struct TriggerCounts: Equatable, Sendable {
         nextBody = try EventBodies(trigger: number).nextNumber(in: snapshot)
     }
 
+    /// What is wrong in a store.
+    package struct Problems {
+        /// One for each.
+        package var sentences: [String] = []
+        /// Whether counting anew mends some of it.
+        package var areCountsWrong = false
+    }
+
     /// Compares the stored counts with the records; for the check of a store.
-    /// - Returns: a sentence for each difference.
-    package static func problems(in snapshot: any Snapshot) throws(Status) -> [String] {
+    package static func problems(in snapshot: any Snapshot) throws(Status) -> Problems {
         do throws(Status) {
             return try differences(in: snapshot)
         } catch {
             // What can't be read of triggers is a problem like the others.
             if error.code != .dataLoss { throw error }
-            return ["meta: \(error.message)"]
+            return Problems(sentences: ["meta: \(error.message)"])
         }
     }
 
@@ -91,25 +98,28 @@ package struct TriggerCounts: Equatable, Sendable {
         try transaction.delete(.meta, KeyRange(prefix: completeKey), limit: .max)
     }
 
-    private static func differences(in snapshot: any Snapshot) throws(Status) -> [String] {
+    private static func differences(in snapshot: any Snapshot) throws(Status) -> Problems {
         let stored = try all(in: snapshot)
         let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.map { Set($0.keys) } ?? [])
-        var problems: [String] = []
+        var problems = Problems()
         for number in numbers.sorted() {
-            problems += try bodyProblems(number, in: snapshot)
-            guard let stored else { continue }
-            var counted = try TriggerCounts(counting: number, in: snapshot)
-            guard let known = stored[number] ?? nil else {
-                problems.append("meta: the counts of trigger \(number) are missing or can't be read")
-                continue
-            }
-            // There may have been others, which are gone.
-            counted.nextBody = max(counted.nextBody, known.nextBody)
-            if known != counted {
-                problems.append("meta: trigger \(number) has \(counted), its counts say \(known)")
+            problems.sentences += try bodyProblems(number, in: snapshot)
+            if let stored, let sentence = try countProblem(number, stored[number] ?? nil, in: snapshot) {
+                problems.sentences.append(sentence)
+                problems.areCountsWrong = true
             }
         }
         return problems
+    }
+
+    private static func countProblem(
+        _ number: UInt32, _ known: TriggerCounts?, in snapshot: any Snapshot
+    ) throws(Status) -> String? {
+        guard let known else { return "meta: the counts of trigger \(number) are missing or can't be read" }
+        var counted = try TriggerCounts(counting: number, in: snapshot)
+        // There may have been others, which are gone.
+        counted.nextBody = max(counted.nextBody, known.nextBody)
+        return known == counted ? nil : "meta: trigger \(number) has \(counted), its counts say \(known)"
     }
 
     private static func bodyProblems(_ number: UInt32, in snapshot: any Snapshot) throws(Status) -> [String] {

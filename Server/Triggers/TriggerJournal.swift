@@ -20,6 +20,7 @@ package final class TriggerJournal: EventObserver {
         /// How long events took from the commit to the acknowledgement: counts up to each of `bounds`, and the sum.
         package var delivery = [Int](repeating: 0, count: TriggerJournal.boundsSeconds.count + 1)
         package var deliverySeconds = 0.0
+        fileprivate var absence = EndpointAbsence()
 
         package var failedAttempts: Int { attemptsStatus + attemptsTimeout + attemptsUnreachable }
     }
@@ -44,12 +45,12 @@ package final class TriggerJournal: EventObserver {
     func begin(_ id: TriggerID) { figures.withLock { $0[id] = $0[id] ?? Figures() } }
     func end(_ id: TriggerID) { figures.withLock { $0[id] = nil } }
 
-    private let noteMissing = Mutex<(@Sendable (_ trigger: String, _ revision: UInt64) -> Void)?>(nil)
+    private let noteGone = Mutex<(@Sendable (_ trigger: String, _ revision: UInt64) -> Void)?>(nil)
 
-    /// - Parameter missing: called when an endpoint says that it does not exist (404), with the definition that it was
-    ///   called for.
-    func notify(missing: @escaping @Sendable (_ trigger: String, _ revision: UInt64) -> Void) {
-        noteMissing.withLock { $0 = missing }
+    /// - Parameter gone: called when an endpoint does not exist any more, with the definition that it was called for: see
+    ///   `EndpointAbsence`.
+    func notify(gone: @escaping @Sendable (_ trigger: String, _ revision: UInt64) -> Void) {
+        noteGone.withLock { $0 = gone }
     }
 
     // MARK: EventObserver
@@ -72,8 +73,12 @@ package final class TriggerJournal: EventObserver {
         }
     }
 
-    package func missing(_ id: EventDispatcher.RouteID, _ revision: UInt64) {
-        noteMissing.withLock { $0 }?(id.trigger, revision)
+    package func responded(_ id: EventDispatcher.RouteID, _ revision: UInt64, isMissing: Bool) {
+        let now = clock.monotonicNanoseconds()
+        let isGone = figures.withLock { figures in
+            figures[id.triggerID]?.absence.isGone(revision, isMissing: isMissing, now) ?? false
+        }
+        if isGone { noteGone.withLock { $0 }?(id.trigger, revision) }
     }
 
     private enum Change {
@@ -129,5 +134,31 @@ package final class TriggerJournal: EventObserver {
         case .dead: figures.dead += 1
         case .gone: break
         }
+    }
+}
+
+/// Since when an endpoint says that it does not exist (404), and nothing else. The functions emulator of Firebase's tools knows a
+/// function only until it is loaded anew, and around a registration it may answer with 404, too: what is missing still is after
+/// a while is gone.
+struct EndpointAbsence: Sendable {
+    private var known: (revision: UInt64, since: UInt64)?
+    /// It is gone so long afterwards, if that is not so long ago that it may have been there meanwhile. An event's five attempts
+    /// take about three seconds.
+    private static let nanoseconds: Range<UInt64> = 2_000_000_000..<60_000_000_000
+
+    /// Notes an answer.
+    /// - Parameter revision: of the definition for which it came.
+    mutating func isGone(_ revision: UInt64, isMissing: Bool, _ now: UInt64) -> Bool {
+        if !isMissing {
+            known = nil
+            return false
+        }
+        guard let known, known.revision == revision, now - known.since < Self.nanoseconds.upperBound else {
+            known = (revision, now)
+            return false
+        }
+        if now - known.since < Self.nanoseconds.lowerBound { return false }
+        self.known = nil
+        return true
     }
 }

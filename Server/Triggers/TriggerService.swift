@@ -76,17 +76,6 @@ package final class TriggerService: Sendable {
     /// Triggers of a server.
     package static let countMax = 500
 
-    /// Since when a function of Firebase's tools is answered with 404.
-    private struct Absence {
-        let revision: UInt64
-        let since: UInt64
-    }
-
-    private let absent = Mutex<[String: Absence]>([:])
-    /// It is gone so long afterwards, if that is not so long ago that it may have been there meanwhile. An event's five attempts
-    /// take about three seconds.
-    private static let absentNanoseconds: Range<UInt64> = 2_000_000_000..<60_000_000_000
-
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system provides no threads.
     package init(_ configuration: Configuration, clock: any Clock = SystemClock()) throws(Status) {
         var state = State()
@@ -107,7 +96,7 @@ package final class TriggerService: Sendable {
             dispatcher.set(definition.name, Self.trigger(definition))
             journal.begin(definition.id)
         }
-        journal.notify(missing: { [weak self] trigger, revision in self?.missing(trigger, revision) })
+        journal.notify(gone: { [weak self] trigger, revision in self?.gone(trigger, revision) })
         opener.attach(self)
         if !configuration.definitions.isEmpty { try dispatcher.start() }
     }
@@ -275,23 +264,9 @@ package final class TriggerService: Sendable {
         return opening
     }
 
-    /// The functions emulator of Firebase's tools knows a function only until it is loaded anew. One that was registered
-    /// again meanwhile stays. Around a registration it may answer with 404, too: what is missing still is after a while is gone.
-    private func missing(_ trigger: String, _ revision: UInt64) {
-        guard let definition = definition(trigger), definition.source == .emulator, definition.revision == revision
-        else { return }
-        let now = clock.monotonicNanoseconds()
-        let isGone = absent.withLock { absent in
-            if let known = absent[trigger], known.revision == revision,
-                now - known.since < Self.absentNanoseconds.upperBound
-            {
-                return now - known.since >= Self.absentNanoseconds.lowerBound
-            }
-            absent[trigger] = Absence(revision: revision, since: now)
-            return false
-        }
-        if !isGone { return }
-        absent.withLock { $0[trigger] = nil }
+    /// A function of Firebase's tools that does not exist any more. One that was registered again meanwhile stays.
+    private func gone(_ trigger: String, _ revision: UInt64) {
+        guard definition(trigger)?.source == .emulator else { return }
         background { [weak self] in _ = self?.remove(trigger, revision: revision) }
     }
 

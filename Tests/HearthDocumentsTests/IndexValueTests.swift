@@ -153,7 +153,7 @@ import Testing
         let tags: [UInt8] = [
             0x05, 0x0A, 0x0D, 0x0F, 0x14, 0x19, 0x1E, 0x25, 0x2D, 0x32, 0x35, 0x37, 0x02, 0x10, 0x20, 0, 1, 0xFF,
         ]
-        for _ in 0..<(50_000 * TestRun.effort) {
+        for _ in 0..<(15_000 * TestRun.effort) {
             let bytes = (0..<random.below(300)).map { _ in
                 random.chance(70) ? random.pick(tags) : UInt8(truncatingIfNeeded: random.next())
             }

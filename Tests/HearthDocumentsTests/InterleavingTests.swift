@@ -15,7 +15,7 @@ import Testing
 @Suite struct InterleavingTests {
     @Test func everyInterleavingIsSerial() throws {
         var random = SeededGenerator(seed: TestRun.seed())
-        let count = TestRun.givenSeed == nil ? TestRun.interleavings(300) : 1
+        let count = TestRun.givenSeed == nil ? TestRun.interleavings(120) : 1
         var committed = 0
         var observed = 0
         for _ in 0..<count {

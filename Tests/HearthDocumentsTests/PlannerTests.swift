@@ -7,7 +7,7 @@ import Testing
 
 /// Queries of every shape against a walk over every document.
 @Suite struct PlannerTests {
-    static let databases = 40 * TestRun.effort
+    static let databases = 16 * TestRun.effort
     static let queriesPerDatabase = 60
 
     @Test func answersLikeALookAtEveryDocument() throws {

@@ -31,7 +31,7 @@ import Testing
         var random = SeededGenerator(seed: TestRun.seed())
         var changed = 0
         var unchanged = 0
-        for _ in 0..<(20 * TestRun.effort) {
+        for _ in 0..<(8 * TestRun.effort) {
             var twin = try RandomDatabase(SeededGenerator(seed: random.next()))
             defer { twin.database.close() }
             for _ in 0..<30 { try twin.commit(documents: 1 + random.below(3)) }

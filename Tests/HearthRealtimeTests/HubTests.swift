@@ -31,7 +31,7 @@ import Testing
         return changes
     }
 
-    @Test(arguments: 1...24 as ClosedRange<UInt64>)
+    @Test(arguments: TestRun.numbers(8))
     func listenersAgreeWithTheTreeAfterEveryCommit(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let bench = try Bench()

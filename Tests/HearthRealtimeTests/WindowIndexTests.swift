@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The index finds the windows that a check of each window finds, and a few whose bounds exclude just that child.
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: TestRun.numbers(8))
     func findsTheSameWindowsAsAFullScan(_ seed: UInt64) throws {
         var trees = WindowTrees(seed)
         let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())

@@ -2,6 +2,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Synchronization
@@ -28,7 +29,7 @@ import Testing
         return (bench, WindowTrees(seed, isLarge: seed % 3 == 0))
     }
 
-    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    @Test(arguments: TestRun.numbers(9))
     func everyListenerHasTheDataOfANewReadAfterEveryWrite(_ seed: UInt64) throws {
         var (bench, trees) = try bench(seed)
         defer { bench.close() }
@@ -56,7 +57,7 @@ import Testing
     }
 
     /// Commits overtake reads, and one another.
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: TestRun.numbers(6))
     func everyListenerHasConcurrentWritesInTheEnd(_ seed: UInt64) throws {
         var (bench, trees) = try bench(seed)
         defer { bench.close() }
@@ -74,7 +75,7 @@ import Testing
     }
 
     /// When a group fails on the disk, windows that were newer are found again.
-    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    @Test(arguments: TestRun.numbers(6))
     func failedWritesLeaveNothingInWindows(_ seed: UInt64) throws {
         let store = FailingStore()
         var (bench, trees) = try bench(seed, store)

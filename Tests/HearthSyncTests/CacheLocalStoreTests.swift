@@ -116,7 +116,7 @@ struct CacheLocalStoreTests {
         return "\(found.map(\.key)) instead of \(expected.map(\.key))"
     }
 
-    @Test("Writes, answers, snapshots, backfills in any order", arguments: [11, 12, 13, 14] as [UInt64])
+    @Test("Writes, answers, snapshots, backfills in any order", arguments: TestRun.numbers(2))
     func random(_ seed: UInt64) throws {
         let folder = TemporaryFolder()
         let cache = try folder.open()

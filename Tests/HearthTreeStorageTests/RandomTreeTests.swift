@@ -19,13 +19,13 @@ import Testing
     @Test(arguments: Engine.allCases, [false, true])
     func storesWhatANaiveTreeHas(engine: Engine, isIndexed: Bool) throws {
         let seed = TestRun.seed()
-        try run(engine, isIndexed, TreeWriterOptions(), seed, writes: 1500 * TestRun.effort)
+        try run(engine, isIndexed, TreeWriterOptions(), seed, writes: 600 * TestRun.effort)
     }
 
     @Test(arguments: Engine.allCases, [false, true])
     func storesTheSameInSlices(engine: Engine, isIndexed: Bool) throws {
         let seed = TestRun.seed()
-        try run(engine, isIndexed, .sliced(), seed, writes: 1000 * TestRun.effort)
+        try run(engine, isIndexed, .sliced(), seed, writes: 500 * TestRun.effort)
     }
 
     /// All but the smallest are made on a shadow of the tree.

@@ -67,7 +67,7 @@ import Testing
             let all = try run(write, before, options, failingAt: nil, isCrash: isCrash, "write \(number)").operations
             #expect(all > 60)
             var failures = 0
-            for operation in 0..<all {
+            for operation in TestRun.part(of: all) {
                 let note: Comment = "write \(number), operation \(operation)"
                 let isMade = try run(write, before, options, failingAt: operation, isCrash: isCrash, note).isMade
                 if !isMade { failures += 1 }
@@ -216,7 +216,7 @@ import Testing
         let store = FaultyStore()
         let database = try open(store, options)
         defer { database.close() }
-        let count = 10_000 / locations
+        let count = 4_000 / locations
         var before: [TreeChange] = []
         for location in 0..<locations {
             let path = TreePath("a/p\(location)")

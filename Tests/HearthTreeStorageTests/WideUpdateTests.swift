@@ -103,7 +103,7 @@ import Glibc
     }
 
     /// Neither making, nor settling, nor another write meanwhile grows with the update.
-    @Test(arguments: [1_000, 10_000]) func noTransactionDoesMoreThanASlice(count: Int) throws {
+    @Test(arguments: [500, 5_000]) func noTransactionDoesMoreThanASlice(count: Int) throws {
         var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
         options.groupCostMax = 50
         let store = FaultyStore()

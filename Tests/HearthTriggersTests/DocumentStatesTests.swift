@@ -2,11 +2,12 @@ import HearthConcurrency
 import HearthDocuments
 import HearthEngine
 import HearthModel
-import HearthTriggers
 import HearthWire
 import Synchronization
 import HearthTestSupport
 import Testing
+
+@testable import HearthTriggers
 
 struct DocumentStatesTests {
     private let store = MemoryStore()
@@ -205,7 +206,7 @@ struct DocumentStatesTests {
             }
         }
         try store.write { transaction throws(Status) in
-            for event in events.prefix(11) { try queue.delete(event, in: transaction) }
+            for event in events.prefix(11) { #expect(try queue.remove(event, in: transaction) == 1) }
         }
         let rest = try view { snapshot throws(Status) in try queue.events(after: nil, countMax: .max, in: snapshot) }
         #expect(rest == Array(events.dropFirst(11)))

@@ -106,7 +106,11 @@ struct EventDispatcherTests {
 
     private final class Observer: EventObserver {
         let settled = Mutex<[Delivery.Settled]>([])
+        let responded = Mutex<[Bool]>([])
         func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {}
+        func responded(_ id: EventDispatcher.RouteID, _ revision: UInt64, isMissing: Bool) {
+            responded.withLock { $0.append(isMissing) }
+        }
         func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
             self.settled.withLock { $0.append(settled) }
         }
@@ -409,6 +413,23 @@ struct EventDispatcherTests {
             observer.settled.withLock { $0.map(\.result) } == [
                 .dead(attempts: 0, DeliveryFailure(.unreachable, "refused"))
             ])
+    }
+
+    @Test func whetherAnEndpointExistsIsReportedWhenItHasAnswered() {
+        let cases: [(Delivery.Answer, Bool?)] = [
+            (.failed(DeliveryFailure(.status(404), "")), true), (.failed(DeliveryFailure(.status(500), "")), false),
+            (.failed(DeliveryFailure(.timeout, "")), false), (.acknowledged, false), (away, nil),
+        ]
+        for (number, (answer, isMissing)) in cases.enumerated() {
+            add((Int64(number + 1), "\(number)"))
+            sender.answerAll(answer)
+            // Others may be sent again with it.
+            let responded = observer.responded.withLock { $0 }
+            #expect(Set(responded) == Set([isMissing].compactMap { $0 }), "\(answer)")
+            observer.responded.withLock { $0 = [] }
+            clock.advance(seconds: 3600)
+            run()
+        }
     }
 
     // MARK: Databases and triggers beside each other

@@ -214,7 +214,11 @@ struct TreeTriggersTests {
             connection.write(Self.acknowledgement)
             return true
         }
-        let service = try service([try treeDefinition("t", "n/{id}", url: endpoint.url)])
+        // Longer than a busy machine needs, where the threads that deliver come last.
+        let seconds = 900.0
+        let service = try service([
+            try treeDefinition("t", "n/{id}", url: endpoint.url, more: ",\"timeout\":\"\(Int(seconds))s\"")
+        ])
         let opened = start(service)
         weak var owner: Owner?
         do {
@@ -225,7 +229,7 @@ struct TreeTriggersTests {
             namespace.database.setRecorder(nil)
         }
         #expect(await eventually { owner == nil })
-        let stop = testThread { service.stop(graceSeconds: 60) }
+        let stop = testThread { service.stop(graceSeconds: seconds) }
         #expect(await eventually { service.state.withLock { $0.isStopped } })
         gate.open()
         stop.join()

@@ -81,7 +81,7 @@ struct TriggerCountsTests {
     }
 
     private func problems(_ store: MemoryStore) throws -> [String] {
-        try reading(store) { try TriggerCounts.problems(in: $0) }
+        try reading(store) { try TriggerCounts.problems(in: $0).sentences }
     }
 
     /// Nil when the store has no counts.
@@ -192,7 +192,7 @@ struct TriggerCountsTests {
         let store = try filled(50)
         #expect(try problems(store) == [])
         try store.write { transaction throws(Status) in
-            try EventQueue(trigger: 1).delete(Delivery.Event(version: 20, key: [7]), in: transaction)
+            _ = try EventQueue(trigger: 1).remove(Delivery.Event(version: 20, key: [7]), in: transaction)
             try transaction.delete(.meta, TriggerCounts.key(2))
         }
         let known = "its counts say 40 events since 11 and 10 dead letters, next body 1"

@@ -98,6 +98,38 @@ struct TriggerRegistrationTests {
         sentAgain.wait()
     }
 
+    /// Firebase's tools answer with 404 for a function that is gone, and for a moment for one that is loaded.
+    @Test func aFunctionIsGoneThatIsMissingForLongAndNotOnceThere() throws {
+        let clock = StoppedClock()
+        let service = try TriggerService(TriggerService.Configuration(), clock: clock)
+        defer { service.stop() }
+        let emulator = EmulatorTriggers(service, address: "127.0.0.1:9", log: Log())
+        func load(_ generation: Int) throws -> TriggerDefinition {
+            try emulator.setEvent("p", "us-central1-f-\(generation)", try value(Self.event))
+            return try #require(service.definitions.first)
+        }
+        var definition = try load(1)
+        /// - Returns: whether it is there afterwards.
+        func isThere(after seconds: Double, isMissing: Bool = true) -> Bool {
+            clock.advance(seconds: seconds)
+            let route = EventDispatcher.RouteID(
+                trigger: definition.name, database: "d", serial: definition.id.serial)
+            service.journal.responded(route, definition.revision, isMissing: isMissing)
+            let done = Latch()
+            service.background { done.open() }
+            done.wait()
+            return service.definition(definition.name) != nil
+        }
+        #expect(isThere(after: 0) && isThere(after: 1.9))
+        #expect(isThere(after: 0.2, isMissing: false))
+        // It was there in between, or may have been.
+        #expect(isThere(after: 3) && isThere(after: 60))
+        let former = definition
+        definition = try load(2)
+        #expect(definition.id == former.id && isThere(after: 3))
+        #expect(!isThere(after: 2))
+    }
+
     /// None of a registration is in force when there are too many.
     @Test func aRegistrationIsAllOrNothing() throws {
         let (emulator, service) = try emulator()

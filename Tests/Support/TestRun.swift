@@ -17,6 +17,16 @@ package enum TestRun {
         return (0..<count * effort).map { _ in seed() }
     }
 
+    /// The seeds from 1 on, of which a longer run has more; or only the given one.
+    package static func numbers(_ count: Int) -> [UInt64] {
+        givenSeed.map { [$0] } ?? Array(1...UInt64(count * effort))
+    }
+
+    /// Every third of some cases that all matter, from another one on each time; all of them in a longer run.
+    package static func part(of count: Int) -> StrideTo<Int> {
+        effort > 1 ? stride(from: 0, to: count, by: 1) : stride(from: Int(seed() % 3), to: count, by: 3)
+    }
+
     /// A few fixed seeds and a new one each time, or only the given one.
     package static let fixedSeedsAndNewOne: [UInt64] =
         givenSeed.map { [$0] } ?? [1, 2, 3, UInt64.random(in: 4...UInt64.max)]

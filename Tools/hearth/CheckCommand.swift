@@ -11,7 +11,7 @@ enum CheckCommand {
 
     private static let options: [Option] = [
         Option("data", "FOLDER", "Folder of the data. Default: the one that `hearth serve` would use here."),
-        Option("repair", nil, "Rebuild index entries that disagree with their documents."),
+        Option("repair", nil, "Rebuild index entries that disagree with documents, and count events anew."),
     ]
 
     private static let help = """
@@ -31,6 +31,9 @@ enum CheckCommand {
         can't be used: it is none, a server uses it, its format is newer.
         """
 
+    private static let advice =
+        " `hearth check --repair` rebuilds index entries from documents, and has triggers' events counted anew."
+
     private static func run(_ arguments: [String]) throws(ToolFailure) {
         let parsed = try ParsedOptions(arguments, options: options)
         let folder = try folder(parsed)
@@ -41,7 +44,7 @@ enum CheckCommand {
             let names = try provider.databases().sorted { $0.description < $1.description }
             var found: [DatabaseCheck] = []
             for name in names { found.append(DatabaseCheck(name, provider, isRepairing: isRepairing)) }
-            found += try trees(in: folder)
+            found += try trees(in: folder, isRepairing: isRepairing)
             results = found
         } catch {
             throw ToolFailure(.data, error.message)
@@ -54,14 +57,29 @@ enum CheckCommand {
             .failed,
             "\(failures.count) of \(CheckReport.count(results.count, "database")) "
                 + (failures.count == 1 ? "has problems." : "have problems.")
-                + (canRepair ? " `hearth check --repair` rebuilds index entries from documents." : ""))
+                + (canRepair ? Self.advice : ""))
     }
 
     /// The namespaces of the Realtime Database; there may be none.
-    private static func trees(in folder: String) throws(Status) -> [DatabaseCheck] {
+    private static func trees(in folder: String, isRepairing: Bool) throws(Status) -> [DatabaseCheck] {
+        let checks = try readTrees(in: folder, isRepairing: isRepairing)
+        if !isRepairing || !checks.contains(where: \.isRepairable) { return checks }
+        guard let provider = try Stores.realtime(in: folder, isReadOnly: false) else { return checks }
+        for check in checks where check.isRepairable { try DatabaseCheck.repair(tree: check.name, provider) }
+        provider.close()
+        let repaired = Set(checks.filter(\.isRepairable).map(\.name))
+        return try readTrees(in: folder, isRepairing: isRepairing).map { check in
+            var check = check
+            check.areCountsForgotten = repaired.contains(check.name)
+            return check
+        }
+    }
+
+    private static func readTrees(in folder: String, isRepairing: Bool) throws(Status) -> [DatabaseCheck] {
         guard let provider = try Stores.realtime(in: folder, isReadOnly: true) else { return [] }
+        defer { provider.close() }
         return try provider.databases().sorted { $0.description < $1.description }
-            .map { DatabaseCheck(tree: $0, provider) }
+            .map { DatabaseCheck(tree: $0, provider, isRepairing: isRepairing) }
     }
 
     private static func folder(_ parsed: ParsedOptions) throws(ToolFailure) -> String {

@@ -30,6 +30,9 @@ enum CheckReport {
                 "    repaired: \(count(repair.added, "index entry", "index entries")) added, \(repair.corrected) corrected, "
                     + "\(repair.removed) removed")
         }
+        if check.areCountsForgotten {
+            lines.append("    repaired: triggers' events are counted anew at the next start")
+        }
         if report.isSound {
             lines.append("    sound")
         } else if !report.problems.isEmpty {

@@ -15,40 +15,28 @@ struct DatabaseCheck {
     /// Replaces the figures for a database that cannot be checked or has no data.
     private(set) var remark: String?
 
+    /// Nothing is repaired in a file that is damaged itself.
+    private var isFileDamaged = false
+    private var areCountsWrong = false
+    /// Whether the counts of triggers' events were deleted, to be counted anew.
+    var areCountsForgotten = false
+
     var isSound: Bool { report.isSound }
-    var isRepairable: Bool { report.entryProblemCount > 0 }
+    var isRepairable: Bool { !isFileDamaged && (report.entryProblemCount > 0 || areCountsWrong) }
 
     /// Whether it is a namespace of the Realtime Database.
     private(set) var isTree = false
 
     init(_ name: DatabaseName) { self.name = name }
 
-    init(tree name: DatabaseName, _ provider: any StoreProvider) {
+    init(tree name: DatabaseName, _ provider: any StoreProvider, isRepairing: Bool) {
         self.name = name
         isTree = true
         do throws(Status) {
-            let store = try provider.open(name)
-            notice = store.notice
-            let damage = try store.damage(max: IntegrityCheck.problemsMax)
-            let database: TreeDatabase
-            do throws(Status) {
-                database = try TreeDatabase(name: name.database, store: store, clock: SystemClock())
-            } catch {
-                store.close()
-                throw error
-            }
-            defer { database.close() }
-            let view = try database.view()
-            defer { view.close() }
-            let problems =
-                try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
-                + TriggerCounts.problems(in: view.records)
-            report.problems = Array((damage.map { "file: \($0)" } + problems).prefix(IntegrityCheck.problemsMax))
-            report.problemCount = damage.count + problems.count
+            try look(atTree: try provider.open(name))
+            noteDamage(isRepairing: isRepairing)
         } catch {
-            remark = error.message
-            // A file whose creation was interrupted has no data.
-            if error.code != .notFound { report.problemCount += 1 }
+            fail(error)
         }
     }
 
@@ -59,38 +47,91 @@ struct DatabaseCheck {
             defer { store.close() }
             try look(at: store, isRepairing: isRepairing)
         } catch {
-            remark = error.message
-            // A file whose creation was interrupted has no data.
-            if error.code != .notFound { report.problemCount += 1 }
+            fail(error)
         }
     }
 
-    /// Has the events of triggers counted anew, if that may help.
-    private static func repairCounts(_ store: any Store) throws(Status) {
-        let snapshot = try store.snapshot()
-        defer { snapshot.close() }
-        if try TriggerCounts.problems(in: snapshot).isEmpty { return }
-        try store.write { transaction throws(Status) in try TriggerCounts.forget(in: transaction) }
+    private mutating func fail(_ error: Status) {
+        remark = error.message
+        // A file whose creation was interrupted has no data.
+        if error.code != .notFound { report.problemCount += 1 }
     }
 
     mutating func look(at store: any Store, isRepairing: Bool) throws(Status) {
+        let damage = try damage(of: store)
+        report = try IntegrityCheck.run(store)
+        if isRepairing, report.entryProblemCount > 0, !isFileDamaged {
+            repair = try IndexRepair.run(store)
+            report = try IntegrityCheck.run(store)
+        }
+        var counts = try counts(in: store)
+        if isRepairing, areCountsWrong, !isFileDamaged {
+            try Self.forgetCounts(in: store)
+            areCountsForgotten = true
+            counts = try self.counts(in: store)
+        }
+        add(counts, damage: damage)
+        noteDamage(isRepairing: isRepairing)
+    }
+
+    /// Has the events of a namespace counted anew. A tree that is open for writing would go on with what it has begun, so
+    /// this is done without one.
+    /// - Parameter provider: no tree of it is open.
+    static func repair(tree name: DatabaseName, _ provider: any StoreProvider) throws(Status) {
+        let store = try provider.open(name)
+        defer { store.close() }
+        try forgetCounts(in: store)
+    }
+
+    private static func forgetCounts(in store: any Store) throws(Status) {
+        try store.write { transaction throws(Status) in try TriggerCounts.forget(in: transaction) }
+    }
+
+    private mutating func noteDamage(isRepairing: Bool) {
+        if isRepairing, isFileDamaged, report.entryProblemCount > 0 || areCountsWrong {
+            remark = "The file itself is damaged, so nothing was repaired in it. Restore a backup."
+        }
+    }
+
+    /// - Parameter store: closed afterwards.
+    private mutating func look(atTree store: any Store) throws(Status) {
+        let (damage, counts): ([String], [String])
+        let database: TreeDatabase
+        do throws(Status) {
+            damage = try self.damage(of: store)
+            counts = try self.counts(in: store)
+            database = try TreeDatabase(name: name.database, store: store, clock: SystemClock())
+        } catch {
+            store.close()
+            throw error
+        }
+        defer { database.close() }
+        let view = try database.view()
+        defer { view.close() }
+        report.problems = try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
+        report.problemCount = report.problems.count
+        add(counts, damage: damage)
+    }
+
+    private mutating func damage(of store: any Store) throws(Status) -> [String] {
         notice = store.notice
         let damage = try store.damage(max: IntegrityCheck.problemsMax)
-        report = try IntegrityCheck.run(store)
-        if isRepairing, report.entryProblemCount > 0 {
-            if damage.isEmpty {
-                repair = try IndexRepair.run(store)
-                report = try IntegrityCheck.run(store)
-            } else {
-                remark = "The file itself is damaged, so nothing was repaired in it. Restore a backup."
-            }
-        }
-        if isRepairing, damage.isEmpty { try Self.repairCounts(store) }
+        isFileDamaged = !damage.isEmpty
+        return damage
+    }
+
+    /// - Returns: what is wrong with triggers' events.
+    private mutating func counts(in store: any Store) throws(Status) -> [String] {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        let counts = try TriggerCounts.problems(in: snapshot)
-        report.problems += counts
+        let problems = try TriggerCounts.problems(in: snapshot)
+        areCountsWrong = problems.areCountsWrong
+        return problems.sentences
+    }
+
+    private mutating func add(_ counts: [String], damage: [String]) {
         report.problemCount += damage.count + counts.count
-        report.problems = Array((damage.map { "file: \($0)" } + report.problems).prefix(IntegrityCheck.problemsMax))
+        report.problems = Array(
+            (damage.map { "file: \($0)" } + report.problems + counts).prefix(IntegrityCheck.problemsMax))
     }
 }

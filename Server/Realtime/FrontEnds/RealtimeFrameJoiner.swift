@@ -19,6 +19,8 @@ struct RealtimeFrameJoiner {
     /// The maximum UTF-8 bytes of a UTF-16 unit, in a piece of whole characters.
     private static let pieceBytesMax = 3 * RealtimeFrameSplitter.pieceUnitsMax
 
+    /// The limit of a message.
+    var messageBytesMax = Limits.realtimeMessageBytesMax
     private var piecesLeft = 0
     private var gathered: [UInt8] = []
     /// Of a message that may become too large.
@@ -33,7 +35,7 @@ struct RealtimeFrameJoiner {
     mutating func receive(_ string: [UInt8]) throws(RealtimeFault) -> Received? {
         if piecesLeft > 0 { return try takePiece(string) }
         guard let count = Self.number(string) else {
-            if string.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
+            if string.count > messageBytesMax { throw Self.tooLarge }
             return .message(string)
         }
         if count > Limits.realtimePiecesMax {
@@ -41,14 +43,14 @@ struct RealtimeFrameJoiner {
         }
         piecesLeft = count
         isTooLarge = false
-        finder = count * Self.pieceBytesMax > Limits.realtimeMessageBytesMax ? RequestNumberFinder() : nil
+        finder = count * Self.pieceBytesMax > messageBytesMax ? RequestNumberFinder() : nil
         return nil
     }
 
     private mutating func takePiece(_ piece: [UInt8]) throws(RealtimeFault) -> Received? {
         finder?.scan(through: piece)
         piecesLeft -= 1
-        if !isTooLarge, gathered.count + piece.count > Limits.realtimeMessageBytesMax {
+        if !isTooLarge, gathered.count + piece.count > messageBytesMax {
             isTooLarge = true
             gathered = []
         }

@@ -198,7 +198,7 @@ struct EngineModelTests {
     /// Random observers, writes of both sides, refusals, transactions and lost connections. The child events always
     /// lead to the values. When all listens are answered, a view is the server's data with the pending writes applied.
     /// In the end it is the server's data.
-    @Test(arguments: 0..<300 * TestRun.effort)
+    @Test(arguments: 0..<120 * TestRun.effort)
     func anyOrder(_ seed: Int) throws {
         var run = try EngineRun(UInt64(seed))
         try run.go(steps: 120)

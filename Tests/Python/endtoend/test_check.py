@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from support.events import Served, definition, until
 from support.program import BINARY, Program, check, program
+from support.servers import free_port
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 
@@ -357,3 +359,39 @@ def test_a_server_goes_on_with_what_was_repaired(tmp_path: Path) -> None:
         assert [row["document"]["name"].rsplit("/")[-1] for row in json.loads(answer)] == ["d8", "d9", "d10", "d11"]
     finally:
         server.terminate()
+
+
+def test_wrong_counts_of_triggers_are_counted_anew(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}/"
+    triggers = {
+        "documents": definition(url, "c/{id}"),
+        "locations": {"event": "google.firebase.database.ref.v1.written", "ref": "c/{id}", "url": url},
+    }
+    with Served(tmp_path, triggers) as served:
+        for number in range(3):
+            served.put(f"c/{number}", n=number)
+            served.good("PUT", f"/c/{number}.json?ns=demo-hearth-default-rtdb", number)
+        served.program.settle()
+        assert served.program.terminate()[0] == 0
+    data = tmp_path / "hearth-data"
+    (documents,) = data.glob("demo-hearth/*.sqlite")
+    (tree,) = data.glob("+realtime/*/*.sqlite")
+    for file in (documents, tree):
+        with sqlite3.connect(file, isolation_level=None) as connection:
+            changed = connection.execute(
+                "UPDATE meta SET value = x'0000000000000007' || substr(value, 9) WHERE substr(key, 1, 1) = x'70' AND length(key) = 5"
+            )
+            assert changed.rowcount == 1
+        connection.close()
+
+    result = check(data)
+    assert result.code == 1
+    assert "2 of 2 databases have problems. `hearth check --repair` rebuilds" in result.complaint
+    assert result.text.count("meta: trigger 1 has 3 events since ") == 2 and result.text.count("its counts say 7 events") == 2
+    result = check(data, "--repair")
+    assert (result.code, result.complaint) == (0, "")
+    assert result.text.count("    repaired: triggers' events are counted anew at the next start\n    sound\n") == 2
+    assert check(data).code == 0
+    with Served(tmp_path, triggers) as served:
+        for name in triggers:
+            until(lambda name=name: served.trigger(name)["pending"] == 3)
