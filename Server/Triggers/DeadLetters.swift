@@ -103,6 +103,9 @@ package struct DeadLetters: Sendable {
     package func entries(
         after entry: Entry?, before time: Int64? = nil, countMax: Int, in snapshot: any Snapshot
     ) throws(Status) -> [Entry] {
+        // The time of a database that was just made is not believed, and what was kept long enough then may be before 1970, of
+        // which the key would lie behind all others.
+        if let time, time <= 0 { return [] }
         var range = KeyRange(prefix: prefix)
         if let entry { range.lower = key(entry) + [0] }
         if let time { range.upper = prefix + withUnsafeBytes(of: time.bigEndian) { Array($0) } }

@@ -62,14 +62,12 @@ package final class TriggerConfiguration: Sendable {
     /// a second.
     package func poll() {
         if !polls { return }
-        let stamp = source.stamp
         state.withLock { state in
+            let stamp = source.stamp
             if state.stamp == stamp, state.fault == nil { return }
             state.stamp = stamp
             do throws(Status) {
-                // It may be replaced at this moment: the triggers' events would be lost.
-                if stamp == nil, !state.file.isEmpty { throw .failedPrecondition("The file is missing.") }
-                try take(try source.definitions(), &state)
+                if stamp != nil || !state.file.isEmpty { try take(try source.definitions(), &state) }
                 state.fault = nil
             } catch {
                 if state.fault == error.message { return }
@@ -167,9 +165,10 @@ package struct TriggerFile: Sendable, Equatable {
         return String(path[...slash])
     }
 
-    /// - Throws: INVALID_ARGUMENT with file, line and member, FAILED_PRECONDITION for a file that can't be read.
+    /// - Throws: INVALID_ARGUMENT with file, line and member, FAILED_PRECONDITION for a file that can't be read, or is not
+    ///   there: it may be replaced at this moment, and without its triggers their events would be lost.
     func definitions() throws(Status) -> [TriggerDefinition] {
-        guard let bytes = try TextFile.read(path) else { return [] }
+        guard let bytes = try TextFile.read(path) else { throw .failedPrecondition("The file is missing.") }
         return try definitions(try ConfigurationValue(parsing: bytes, file: path).member("triggers"), source: .file)
     }
 

@@ -38,9 +38,9 @@ package struct TriggerCounts: Equatable, Sendable {
         (pending, deadLetters) = (Int(number(0)), Int(number(8)))
         oldest = number(16) == 0 ? nil : number(16)
         nextBody = UInt64(bitPattern: number(24))
-        let isPossible = pending >= 0 && deadLetters >= 0 && number(24) >= 0
-        // Damage: more than a store can have, and than can be added to.
-        if !isPossible || max(Int64(pending), Int64(deadLetters), number(24)) > 1 << 48 { return nil }
+        // Damage: more than a store can have, and than can be added to; and a time of no commit.
+        let isPossible = [number(0), number(8), number(24)].allSatisfy { 0...1 << 48 ~= $0 }
+        if !isPossible || !(0...1 << 60 ~= number(16)) { return nil }
     }
 
     var bytes: [UInt8] {

@@ -133,8 +133,24 @@ final class FeedSteps: TriggerSteps {
         let open: OpenDocumentEvents
         let replay: FeedReplay
         var position: FeedReplay.Position
-        /// When events were given up, by a hash of the event: what is replayed is no dead letter any more.
-        let dead: [Int: [Int64]]
+        var dead = KnownLetters()
+    }
+
+    /// When events were given up, by a hash of the event: what is replayed is no dead letter any more.
+    private struct KnownLetters {
+        private var times: [Int: [Int64]] = [:]
+        private var last: DeadLetters.Entry?
+
+        func times(of event: Delivery.Event) -> [Int64] { times[event.hashValue] ?? [] }
+
+        /// Takes up those that have come since: other replays have what they replay given up again.
+        mutating func update(_ letters: DeadLetters?, in snapshot: any Snapshot) throws(Status) {
+            guard let letters else { return }
+            for entry in try letters.entries(after: last, countMax: .max, in: snapshot) {
+                times[entry.event.hashValue, default: []].append(entry.time)
+                last = entry
+            }
+        }
     }
 
     private struct State {
@@ -180,8 +196,7 @@ final class FeedSteps: TriggerSteps {
             try replay.check(time)
             open.notify(definition.id, service)
             state.current = Current(
-                open: open, replay: replay, position: FeedReplay.Position(version: time.microseconds),
-                dead: try deadLetters(open))
+                open: open, replay: replay, position: FeedReplay.Position(version: time.microseconds))
             return true
         }
     }
@@ -192,28 +207,20 @@ final class FeedSteps: TriggerSteps {
         var isDone = true
         defer { if isDone { current.open.notify(definition.id, service) } }
         guard let next = try current.replay.step(&current.position, countMax: StepBounds.events) else { return }
-        let (open, dead, id) = (current.open, current.dead, definition.id)
-        state.count += try open.perform { [service] transaction throws(Status) in
-            if !service.exists(id) { return 0 }
+        let (open, id, dead) = (current.open, definition.id, current.dead)
+        let made = try open.perform { [service] transaction throws(Status) in
+            if !service.exists(id) { return (count: 0, dead: dead) }
+            var dead = dead
+            try dead.update(open.ledger.deadLetters(of: id), in: transaction)
             for event in next {
                 try open.ledger.putAgain(
-                    event, Self.record, insteadOf: dead[event.hashValue] ?? [], for: id, in: transaction)
+                    event, Self.record, insteadOf: dead.times(of: event), for: id, in: transaction)
             }
-            return next.count
+            return (next.count, dead)
         }
+        state.count += made.count
+        current.dead = made.dead
         isDone = false
         state.current = current
-    }
-
-    private func deadLetters(_ open: OpenDocumentEvents) throws(Status) -> [Int: [Int64]] {
-        guard let letters = open.ledger.deadLetters(of: definition.id) else { return [:] }
-        return try open.reading { snapshot throws(Status) in
-            var dead: [Int: [Int64]] = [:]
-            try letters.forEach(in: snapshot) { entry in
-                dead[entry.event.hashValue, default: []].append(entry.time)
-                return true
-            }
-            return dead
-        }
     }
 }

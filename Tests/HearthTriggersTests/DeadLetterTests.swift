@@ -188,6 +188,44 @@ struct DeadLetterTests {
         again.stop()
     }
 
+    /// Its time isn't believed yet, and is that of its newest commit when it was opened: none.
+    @Test func aNewDatabaseKeepsItsDeadLetters() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let bench = try Bench([try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
+        defer { bench.stop() }
+        for number in 0..<5 { _ = try commit(number, bench) }
+        #expect(await eventually { bench.service.deadLetterCount("t") == 5 })
+        bench.service.expireDeadLetters()
+        // Queued behind that.
+        #expect(try bench.service.deletion(ofDeadLetters: "t").run() == 5)
+    }
+
+    @Test func aReplayOfCommitsBesideOneOfDeadLettersLeavesOneOfEach() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let bench = try Bench([try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
+        defer { bench.stop() }
+        let time = try commit(0, bench)
+        // More than one step has.
+        let count = 600
+        for number in 1..<count { _ = try commit(number, bench) }
+        #expect(await eventually { bench.service.deadLetterCount("t") == count })
+        let steps = try bench.service.replay("t", since: time)
+        // The first opens the database, and the second is one of the replay.
+        #expect(try steps.step() && steps.step())
+        #expect(await eventually { bench.service.pending("t") == 0 })
+        #expect(try bench.service.replay(ofDeadLetters: "t").run() == count)
+        #expect(await eventually { bench.service.deadLetterCount("t") == count && bench.service.pending("t") == 0 })
+        #expect(try steps.run() == count)
+        #expect(await eventually { bench.service.pending("t") == 0 })
+        #expect(bench.service.deadLetterCount("t") == count)
+    }
+
     @Test func deadLettersAreDeleted() async throws {
         let refusing = ScriptedEndpoint { connection, _ in
             connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")

@@ -188,6 +188,14 @@ struct TriggerCountsTests {
         #expect(await eventually { try! countsCount(store) != nil })
     }
 
+    @Test(arguments: [(-1, 0, 0), (0, Int64.min, 0), (0, 0, -1), (1 << 50, 0, 0), (0, .max, 0)])
+    func damagedCountsAreNone(pending: Int64, oldest: Int64, nextBody: Int64) {
+        let bytes = [pending, 0, oldest, nextBody].flatMap { number in
+            withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        }
+        #expect(TriggerCounts(bytes) == nil)
+    }
+
     @Test func aCheckComparesCountsWithRecords() throws {
         let store = try filled(50)
         #expect(try problems(store) == [])

@@ -166,6 +166,12 @@ struct TriggerRegistrationTests {
         #expect(String(decoding: json, as: UTF8.self) == #"{"b":{"c":2},"a":3}"#)
     }
 
+    /// A file that is replaced at this moment would count as one without triggers, and their events would be dropped.
+    @Test func aConfigurationThatIsNotThereIsNoneWithoutTriggers() throws {
+        let source = TriggerFile(path: "/nowhere/hearth.json", project: "p")
+        #expect(throws: Status.failedPrecondition("The file is missing.")) { _ = try source.definitions() }
+    }
+
     /// None of the files is there, which only those are asked for that may be named.
     @Test(arguments: [
         ("a.trigger-secret", true), ("b/a.trigger-secret", true), ("service-account.json", false),
