@@ -28,6 +28,31 @@ private enum StepBounds {
     static let bytes = 1 << 20
 }
 
+/// Work in one database after the other.
+private struct StepQueue<Item, Current> {
+    /// Those that are still to be opened, the next one last.
+    var items: [Item]
+    var current: Current?
+    var count = 0
+
+    /// - Parameters:
+    ///   - begin: opens one; nil for one that is gone.
+    ///   - go: does a part of the work in it.
+    /// - Returns: false when all is done.
+    mutating func step(
+        _ begin: (Item) throws(Status) -> Current?, _ go: (inout Self) throws(Status) -> Void
+    ) throws(Status) -> Bool {
+        if current != nil {
+            try go(&self)
+        } else if let item = items.popLast() {
+            current = try begin(item)
+        } else {
+            return false
+        }
+        return true
+    }
+}
+
 /// Makes the dead letters of a trigger events again, or deletes them, in one database after the other.
 final class LetterSteps: TriggerSteps {
     enum Kind: Sendable {
@@ -42,12 +67,7 @@ final class LetterSteps: TriggerSteps {
         var last: DeadLetters.Entry?
     }
 
-    private struct State {
-        /// Those that are still to be opened, the next one last.
-        var stores: [DatabaseOpener.Item]
-        var current: Current?
-        var count = 0
-    }
+    private typealias State = StepQueue<DatabaseOpener.Item, Current>
 
     private let service: TriggerService
     private let definition: TriggerDefinition
@@ -59,7 +79,7 @@ final class LetterSteps: TriggerSteps {
         self.kind = kind
         self.definition = definition
         self.service = service
-        state = Mutex(State(stores: service.storesWithDeadLetters(of: definition).reversed()))
+        state = Mutex(State(items: service.storesWithDeadLetters(of: definition).reversed()))
     }
 
     var count: Int { state.withLock { $0.count } }
@@ -67,17 +87,15 @@ final class LetterSteps: TriggerSteps {
     func step() throws(Status) -> Bool {
         try state.withLock { state throws(Status) in
             try service.checkRunning()
-            if state.current != nil {
-                try go(&state)
-                return true
-            }
-            guard let store = state.stores.popLast() else { return false }
-            guard let open = try service.opened(store) else { return true }
-            // Before the first one, so that none is too old.
-            if kind == .replay { open.notify(definition.id, service) }
-            state.current = Current(open: open, left: open.ledger.deadLetterCount(definition.id))
-            return true
+            return try state.step(begin, go)
         }
+    }
+
+    private func begin(_ store: DatabaseOpener.Item) throws(Status) -> Current? {
+        guard let open = try service.opened(store) else { return nil }
+        // Before the first one, so that none is too old.
+        if kind == .replay { open.notify(definition.id, service) }
+        return Current(open: open, left: open.ledger.deadLetterCount(definition.id))
     }
 
     private func go(_ state: inout State) throws(Status) {
@@ -153,12 +171,7 @@ final class FeedSteps: TriggerSteps {
         }
     }
 
-    private struct State {
-        /// Those that are still to be opened, the next one last.
-        var names: [DatabaseName]
-        var current: Current?
-        var count = 0
-    }
+    private typealias State = StepQueue<DatabaseName, Current>
 
     private let service: TriggerService
     private let definition: TriggerDefinition
@@ -178,7 +191,7 @@ final class FeedSteps: TriggerSteps {
         self.directory = directory
         self.service = service
         let names = try directory.names().filter { definition.isFor($0) }
-        state = Mutex(State(names: names.reversed()))
+        state = Mutex(State(items: names.reversed()))
     }
 
     var count: Int { state.withLock { $0.count } }
@@ -186,19 +199,17 @@ final class FeedSteps: TriggerSteps {
     func step() throws(Status) -> Bool {
         try state.withLock { state throws(Status) in
             try service.checkRunning()
-            if state.current != nil {
-                try go(&state)
-                return true
-            }
-            guard let name = state.names.popLast() else { return false }
-            guard let open = try service.opened(name, directory) else { return true }
-            let replay = FeedReplay(database: open.database, definition: definition)
-            try replay.check(time)
-            open.notify(definition.id, service)
-            state.current = Current(
-                open: open, replay: replay, position: FeedReplay.Position(version: time.microseconds))
-            return true
+            return try state.step(begin, go)
         }
+    }
+
+    private func begin(_ name: DatabaseName) throws(Status) -> Current? {
+        guard let open = try service.opened(name, directory) else { return nil }
+        let replay = FeedReplay(database: open.database, definition: definition)
+        try replay.check(time)
+        open.notify(definition.id, service)
+        return Current(
+            open: open, replay: replay, position: FeedReplay.Position(version: time.microseconds))
     }
 
     private func go(_ state: inout State) throws(Status) {

@@ -137,20 +137,38 @@ package struct TriggersHTTP: HTTPExtension {
     /// Waits for disks, so not on the loop; what may take long doesn't keep the rest waiting.
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
         switch method {
-        case .list, .get, .put, .delete, .retry:
-            service.backgroundWhenOpened {
-                finish(call, Result { () throws(Status) in try answer(method, body) })
+        case .list: answer(call) { () throws(Status) in try list() }
+        case .get(let name): answer(call) { () throws(Status) in try report(name) }
+        case .put(let name):
+            answer(call) { () throws(Status) in
+                try configuration.put(name, body)
+                return try report(name)
             }
-        case .deadLetters:
+        case .delete(let name):
+            answer(call) { () throws(Status) in
+                try configuration.delete(name)
+                return Array("{}".utf8)
+            }
+        case .retry(let name):
+            answer(call) { () throws(Status) in Array("{\"pending\":\(try service.retry(name))}".utf8) }
+        case .deadLetters(let name, let after, let limit):
             service.longBackground {
                 service.waitUntilOpened()
-                finish(call, Result { () throws(Status) in try answer(method, body) })
+                finish(
+                    call,
+                    Result { () throws(Status) in
+                        TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
+                    })
             }
         case .test(let name): service.backgroundWhenOpened { test(name, body, call) }
         case .deleteDeadLetters(let name):
             run(call, "deadLetters") { () throws(Status) in try service.deletion(ofDeadLetters: name) }
         case .replay(let name): run(call, "events") { () throws(Status) in try replay(name, body) }
         }
+    }
+
+    private func answer(_ call: RESTCall, _ make: @escaping @Sendable () throws(Status) -> [UInt8]) {
+        service.backgroundWhenOpened { finish(call, Result { () throws(Status) in try make() }) }
     }
 
     /// - Parameter member: what is counted.
@@ -178,30 +196,15 @@ package struct TriggersHTTP: HTTPExtension {
         }
     }
 
-    private func answer(_ method: Method, _ body: [UInt8]) throws(Status) -> [UInt8] {
-        switch method {
-        case .list:
-            var writer = JSONWriter()
-            writer.raw("{\"triggers\":[")
-            for (index, definition) in service.definitions.enumerated() {
-                if index > 0 { writer.raw(",") }
-                try TriggerReport.append(definition, service, to: &writer)
-            }
-            writer.raw("]}")
-            return writer.bytes
-        case .get(let name): return try report(name)
-        case .put(let name):
-            try configuration.put(name, body)
-            return try report(name)
-        case .delete(let name):
-            try configuration.delete(name)
-            return Array("{}".utf8)
-        case .deadLetters(let name, let after, let limit):
-            return TriggerReport.deadLetters(try service.deadLetters(name, after: after, limit: limit))
-        case .retry(let name): return Array("{\"pending\":\(try service.retry(name))}".utf8)
-        case .deleteDeadLetters(let name), .replay(let name), .test(let name):
-            throw .internalError("This method of \(name) has an answer of its own.")
+    private func list() throws(Status) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{\"triggers\":[")
+        for (index, definition) in service.definitions.enumerated() {
+            if index > 0 { writer.raw(",") }
+            try TriggerReport.append(definition, service, to: &writer)
         }
+        writer.raw("]}")
+        return writer.bytes
     }
 
     /// Answers when the endpoint has, which other requests of administrators don't wait for.
