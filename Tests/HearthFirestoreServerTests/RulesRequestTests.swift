@@ -9,17 +9,23 @@ import Testing
 
 /// The requests and answers of the Firebase Rules API.
 @Suite struct RulesRequestTests {
+    private static func files(_ files: String) -> String { #"{"source":{"files":[\#(files)]}}"# }
+
     @Test func aRulesetIsReturnedAsItWasSent() throws {
         let rules = try RulesetHarness()
-        let file = #"{"name":"a/firestore.rules","content":"service cloud.firestore {\n  match /a/b { allow read; }\n}\n// é \u0000","fingerprint":"QUJD"}"#
-        let body = #"{"source":{"files":[\#(file)],"language":"FIREBASE_RULES"},"attachment_point":"firestore.googleapis.com/x"}"#
+        let content = #"service cloud.firestore {\n  match /a/b { allow read; }\n}\n// é \u0000"#
+        let file = #"{"name":"a/firestore.rules","content":"\#(content)","fingerprint":"QUJD"}"#
+        let point = "firestore.googleapis.com/projects/0/databases/d"
+        let body =
+            #"{"source":{"files":[\#(file)],"language":"FIREBASE_RULES"},"attachment_point":"\#(point)"}"#
         let made = try rules.send("POST", "projects/p/rulesets", body)
         let sent = try PlainJSON.object(Array(body.utf8))
         let name = try rules.string(made["name"])
         let read = try rules.send("GET", name)
         #expect(read == made)
         #expect(made["source"] == sent["source"] && made["attachmentPoint"] == sent["attachment_point"])
-        #expect(made["metadata"] == .map(MapValue([.init(name: "services", value: .array([.string("cloud.firestore")]))])))
+        let services = Value.array([.string("cloud.firestore")])
+        #expect(made["metadata"] == .map(MapValue([.init(name: "services", value: services)])))
         let listed = try rules.list(try rules.send("GET", "projects/p/rulesets")["rulesets"])
         guard case .map(let entry)? = listed.first else { throw Status.internalError("no entry") }
         #expect(entry["name"] == .string(name) && entry["source"] == nil && entry["createTime"] == made["createTime"])
@@ -29,16 +35,20 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"source":{"files":[{"name":"f","content":"service cloud.firestore { match /a/b { allow read: if y; } }"}]}}"#, "[1:"),
-        (#"{"source":{"files":[{"name":"f","content":"service firebase.storage { match /a { allow read; } }"}]}}"#, "no \"service cloud.firestore\""),
-        (#"{"source":{"files":[{"name":"f","content":"rules_version = '2';\nservice cloud.firestore {"}]}}"#, "[2:"),
-        (#"{"source":{"files":[]}}"#, "exactly one file"), (#"{"source":{}}"#, "exactly one file"), ("{}", "no source"),
-        (#"{"source":{"files":[{"name":"a","content":""},{"name":"b","content":""}]}}"#, "exactly one file"),
-        (#"{"source":{"files":[{"content":"service cloud.firestore { match /a/b { allow read; } }"}]}}"#, "1 to 512 bytes"),
-        (#"{"source":{"files":[{"name":1,"content":""}]}}"#, "source.files[0].name"),
-        (#"{"source":{"files":[{"name":"a","text":""}]}}"#, "Unknown name \"text\" at 'source.files[0]'"),
-        (#"{"source":{"files":{}}}"#, "source.files"), (#"{"sauce":{}}"#, "Unknown name \"sauce\""), ("[]", "an object"),
-        ("{", "JSON"), (#"{"source":null}"#, "no source"), (#"{"attachmentPoint":"a","attachment_point":"b"}"#, "more than once"),
+        (files(#"{"name":"f","content":"service cloud.firestore { match /a/b { allow read: if y; } }"}"#), "[1:"),
+        (
+            files(#"{"name":"f","content":"service firebase.storage { match /a { allow read; } }"}"#),
+            "no \"service cloud.firestore\""
+        ),
+        (files(#"{"name":"f","content":"rules_version = '2';\nservice cloud.firestore {"}"#), "[2:"),
+        (files(""), "exactly one file"), (#"{"source":{}}"#, "exactly one file"), ("{}", "no source"),
+        (files(#"{"name":"a","content":""},{"name":"b","content":""}"#), "exactly one file"),
+        (files(#"{"content":"service cloud.firestore { match /a/b { allow read; } }"}"#), "1 to 512 bytes"),
+        (files(#"{"name":1,"content":""}"#), "source.files[0].name"),
+        (files(#"{"name":"a","body":""}"#), "Unknown name \"body\" at 'source.files[0]'"),
+        (#"{"source":{"files":{}}}"#, "source.files"), (#"{"sauce":{}}"#, "Unknown name \"sauce\""),
+        ("[]", "an object"), ("{", "JSON"), (#"{"source":null}"#, "no source"),
+        (#"{"attachmentPoint":"a","attachment_point":"b"}"#, "more than once"),
     ])
     func sourcesThatAreRefused(body: String, reason: String) throws {
         let rules = try RulesetHarness()
@@ -89,8 +99,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "cloud.firestore/a/b", "cloud.firestore/", "/a", "..", "a/../b", "a//b", "a b", "%2e%2e", "a/%2E%2E/b", "é", "a%00b",
-        "cloud.firestore/(default)",
+        "cloud.firestore/a/b", "cloud.firestore/", "/a", "..", "a/../b", "a//b", "a b", "%2e%2e", "a/%2E%2E/b", "é",
+        "a%00b", "cloud.firestore/(default)",
     ])
     func namesOfReleasesThatAreRefused(name: String) throws {
         let rules = try RulesetHarness()
@@ -103,14 +113,17 @@ import Testing
         #expect(rules.library.releases(of: "p").isEmpty)
     }
 
-    @Test(arguments: ["cloud.firestore/d", "cloud.firestore%2Fd", "firebase.storage/b.appspot.com", "a/b/c", "prod_v23"])
+    @Test(arguments: [
+        "cloud.firestore/d", "cloud.firestore%2Fd", "firebase.storage/b.appspot.com", "a/b/c", "prod_v23",
+    ])
     func namesOfReleases(name: String) throws {
         let rules = try RulesetHarness()
         let made = try rules.create("true")
         let decoded = try #require(URLCoding.decode(name))
         let body = #"{"name":"projects/p/releases/\#(decoded)","rulesetName":"\#(made)"}"#
         _ = try rules.send("POST", "projects/p/releases", body)
-        #expect(try rules.send("GET", "projects/p/releases/\(name)")["name"] == .string("projects/p/releases/\(decoded)"))
+        let found = try rules.send("GET", "projects/p/releases/\(name)")
+        #expect(found["name"] == .string("projects/p/releases/\(decoded)"))
     }
 
     @Test func requestsThatNameSomethingElse() throws {

@@ -56,7 +56,8 @@ struct RulesetHarness {
     let library: RulesLibrary
     let clock: StoppedClock
 
-    init(_ disk: any RulesDisk = MemoryRulesDisk(), project: String = "p", clock: StoppedClock = StoppedClock()) throws {
+    init(_ disk: any RulesDisk = MemoryRulesDisk(), project: String = "p", clock: StoppedClock = StoppedClock()) throws
+    {
         self.clock = clock
         library = RulesLibrary(disk: disk, registry: registry, project: project, clock: clock, log: Log())
         try library.load()
@@ -115,13 +116,17 @@ struct RulesetHarness {
         }
     }
 
+    private static func unexpected(_ value: Value?) -> Status {
+        .internalError("unexpected: \(String(describing: value))")
+    }
+
     func string(_ value: Value?) throws -> String {
-        guard case .string(let string)? = value else { throw Status.internalError("no string: \(String(describing: value))") }
+        guard case .string(let string)? = value else { throw Self.unexpected(value) }
         return string
     }
 
     func list(_ value: Value?) throws -> [Value] {
-        guard case .array(let elements)? = value else { throw Status.internalError("no list: \(String(describing: value))") }
+        guard case .array(let elements)? = value else { throw Self.unexpected(value) }
         return elements
     }
 }

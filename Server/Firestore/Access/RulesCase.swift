@@ -134,7 +134,8 @@ package struct RulesCase {
 
     /// `/databases/D/documents/…`, or only the path after that.
     private func path(_ string: String) throws(Status) -> (database: String, path: ResourcePath) {
-        var segments = string.split(separator: "/").map { isPlainPath ? String($0) : URLCoding.decode($0) ?? String($0) }
+        var segments = string.split(separator: "/").map(String.init)
+        if !isPlainPath { segments = segments.map { URLCoding.decode($0) ?? $0 } }
         var database = DatabaseName.defaultDatabase
         if segments.count >= 3, segments[0] == "databases", segments[2] == "documents" {
             database = segments[1]

@@ -132,11 +132,11 @@ package struct FirebaseToolsHTTP: HTTPExtension {
             service.answer(call) { () throws(Status) in
                 let form = RequestForm(try body.get(), contentType: exchange.head.firstValue("content-type"))
                 guard let form, form["grant_type"] == "refresh_token", let token = form["refresh_token"] else {
-                    return refuse(exchange, call, "invalid_request", "Expected grant_type=refresh_token and a refresh_token.")
+                    return refuse(exchange, call, "invalid_request", "Expected grant_type and refresh_token.")
                 }
                 service.authenticator.identify("Bearer \(token)", on: exchange.loop) { result in
                     guard case .success(.administrator) = result else {
-                        return refuse(exchange, call, "invalid_grant", "The token is not an administrator's credential.")
+                        return refuse(exchange, call, "invalid_grant", "It is not an administrator's credential.")
                     }
                     var writer = JSONWriter()
                     writer.raw("{\"access_token\":")

@@ -51,7 +51,8 @@ struct RulesFilter {
         switch (field, sign, list) {
         case ("name", "=", _), ("release.name", "=", .releases), ("ruleset.name", "=", .rulesets):
             return name(try word(&rest, fault), list.kind, project) { .name($0, isPrefix: $1) }
-        case ("ruleset_name", "=", .releases), ("rulesetName", "=", .releases), ("release.ruleset_name", "=", .releases):
+        case ("ruleset_name", "=", .releases), ("rulesetName", "=", .releases),
+            ("release.ruleset_name", "=", .releases):
             return name(try word(&rest, fault), "rulesets", project) { .ruleset($0, isPrefix: $1) }
         case ("create_time", "<", .rulesets), ("create_time", "<=", .rulesets), ("create_time", "=", .rulesets),
             ("create_time", ">", .rulesets), ("create_time", ">=", .rulesets):

@@ -188,7 +188,8 @@ package final class RulesLibrary: Sendable {
         let last = rules.rulesets.last?.createTime.microseconds ?? 0
         let time = Timestamp(microseconds: max(clock.now().microseconds, last + 1))
         let stored = StoredRuleset(
-            key: RulesetKey(createTime: time, id: UUIDString.random()), source: source, attachmentPoint: attachmentPoint)
+            key: RulesetKey(createTime: time, id: UUIDString.random()), source: source, attachmentPoint: attachmentPoint
+        )
         try storing(rules.project) { () throws(Status) in
             try disk.write(stored.file, stored.key.fileName, in: disk.folder(of: project))
         }

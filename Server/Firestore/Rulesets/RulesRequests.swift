@@ -111,7 +111,9 @@ struct RulesRequests: Sendable {
         switch request.route {
         case .createRuleset: return try createRuleset(request)
         case .listRulesets: return try listRulesets(request)
-        case .getRuleset(let id): return try json { writer throws(Status) in try library.ruleset(id, in: project).append(project: project, to: &writer) }
+        case .getRuleset(let id):
+            let stored = try library.ruleset(id, in: project)
+            return json { stored.append(project: project, to: &$0) }
         case .deleteRuleset(let id):
             try library.delete(ruleset: id, in: project)
             return Array("{}".utf8)
@@ -119,7 +121,8 @@ struct RulesRequests: Sendable {
         case .listReleases: return try listReleases(request)
         case .getRelease(let name):
             try RulesRelease.check(name: name)
-            return try json { writer throws(Status) in try library.release(name, in: project).append(project: project, to: &writer) }
+            let release = try library.release(name, in: project)
+            return json { release.append(project: project, to: &$0) }
         case .updateRelease(let name): return try updateRelease(name, request)
         case .deleteRelease(let name):
             try RulesRelease.check(name: name)
@@ -150,13 +153,14 @@ struct RulesRequests: Sendable {
         }
         let stored = try library.create(
             try RulesetSource(source), attachmentPoint: try object.string("attachmentPoint"), in: request.project)
-        return try json { stored.append(project: request.project, to: &$0) }
+        return json { stored.append(project: request.project, to: &$0) }
     }
 
     private func listRulesets(_ request: Request) throws(Status) -> [UInt8] {
         let filter = try RulesFilter(parameter("filter", request) ?? "", of: .rulesets, project: request.project)
         let keys = library.rulesets(of: request.project).filter { filter.matches(name: $0.id, created: $0.createTime) }
-        return try list("rulesets", request, keys.map { (PagedList.digits($0.createTime) + $0.id, $0) }) { key, writer in
+        let items = keys.map { (PagedList.digits($0.createTime) + $0.id, $0) }
+        return try list("rulesets", request, items) { key, writer in
             StoredRuleset.append(key, project: request.project, to: &writer)
         }
     }
@@ -166,9 +170,8 @@ struct RulesRequests: Sendable {
         let releases = library.releases(of: request.project).filter {
             filter.matches(name: $0.name, created: $0.createTime, ruleset: $0.ruleset)
         }
-        return try list("releases", request, releases.map { (PagedList.digits($0.createTime) + $0.name, $0) }) {
-            release, writer in release.append(project: request.project, to: &writer)
-        }
+        let items = releases.map { (PagedList.digits($0.createTime) + $0.name, $0) }
+        return try list("releases", request, items) { $0.append(project: request.project, to: &$1) }
     }
 
     /// Lists always have their member: Firebase's tools join the lists of all pages, whatever they find.
@@ -205,7 +208,7 @@ struct RulesRequests: Sendable {
         let name = try Self.relative(try object.string("name"), "releases", request.project, member: "name")
         let ruleset = try rulesetID(object, request)
         let release = try library.create(release: name, ruleset: ruleset, in: request.project)
-        return try json { release.append(project: request.project, to: &$0) }
+        return json { release.append(project: request.project, to: &$0) }
     }
 
     private func updateRelease(_ name: String, _ request: Request) throws(Status) -> [UInt8] {
@@ -227,7 +230,7 @@ struct RulesRequests: Sendable {
         }
         let ruleset = try rulesetID(wanted, request)
         let release = try library.update(release: name, ruleset: ruleset, in: request.project)
-        return try json { release.append(project: request.project, to: &$0) }
+        return json { release.append(project: request.project, to: &$0) }
     }
 
     private func rulesetID(_ release: RequestObject, _ request: Request) throws(Status) -> String {
@@ -248,9 +251,9 @@ struct RulesRequests: Sendable {
         return String(Substring(name.utf8.dropFirst(prefix.utf8.count)))
     }
 
-    private func json(_ body: (inout JSONWriter) throws(Status) -> Void) throws(Status) -> [UInt8] {
+    private func json(_ body: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter()
-        try body(&writer)
+        body(&writer)
         return writer.bytes
     }
 }

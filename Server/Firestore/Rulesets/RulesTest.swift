@@ -57,7 +57,8 @@ struct RulesTest {
                 }
                 if writer.bytes.count > Limits.rulesTestAnswerBytesMax {
                     throw .resourceExhausted(
-                        "The results have more than \(Limits.rulesTestAnswerBytesMax >> 20) MiB; test fewer cases at once.")
+                        "The results have more than \(Limits.rulesTestAnswerBytesMax >> 20) MiB; test fewer cases at once."
+                    )
                 }
                 if index > 0 { writer.raw(",") }
                 try judge(test, ruleset, to: &writer)

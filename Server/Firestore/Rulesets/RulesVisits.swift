@@ -9,7 +9,7 @@ final class RulesVisits: RulesObserver {
         var value: String
     }
 
-    /// Values of one expression that are told apart; further ones are counted together with the last.
+    /// Distinct values of one expression; further ones are counted together with the last.
     private static let valuesMax = 100
 
     private let level: RulesCase.ReportLevel

@@ -34,7 +34,8 @@ struct RulesetSource: Sendable, Equatable {
         content = try file.string("content") ?? ""
         if content.utf8.count >= RulesLimits.sourceSizeBytesMax {
             throw .invalidArgument(
-                "\(fileName) has \(content.utf8.count) bytes; a source has less than \(RulesLimits.sourceSizeBytesMax).")
+                "\(fileName) has \(content.utf8.count) bytes; a source has less than \(RulesLimits.sourceSizeBytesMax)."
+            )
         }
         fingerprint = try file.string("fingerprint")
         language = try object.string("language")
@@ -55,7 +56,8 @@ struct RulesetSource: Sendable, Equatable {
                     + errors.map { "[\($0.line):\($0.column)] \($0.description)" }.joined(separator: "\n"))
         }
         guard ruleset.hasFirestore else {
-            throw .invalidArgument("\(fileName) [1:1] has no \"service cloud.firestore\": its rules apply to nothing here.")
+            throw .invalidArgument(
+                "\(fileName) [1:1] has no \"service cloud.firestore\": its rules apply to nothing here.")
         }
         return ruleset
     }
