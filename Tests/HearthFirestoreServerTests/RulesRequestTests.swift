@@ -34,7 +34,7 @@ import Testing
         #expect(try rules.refusal("DELETE", name)?.code == .notFound)
     }
 
-    @Test(arguments: [
+    private static let refusedSources: [(body: String, reason: String)] = [
         (files(#"{"name":"f","content":"service cloud.firestore { match /a/b { allow read: if y; } }"}"#), "[1:"),
         (
             files(#"{"name":"f","content":"service firebase.storage { match /a { allow read; } }"}"#),
@@ -49,7 +49,9 @@ import Testing
         (#"{"source":{"files":{}}}"#, "source.files"), (#"{"sauce":{}}"#, "Unknown name \"sauce\""),
         ("[]", "an object"), ("{", "JSON"), (#"{"source":null}"#, "no source"),
         (#"{"attachmentPoint":"a","attachment_point":"b"}"#, "more than once"),
-    ])
+    ]
+
+    @Test(arguments: refusedSources)
     func sourcesThatAreRefused(body: String, reason: String) throws {
         let rules = try RulesetHarness()
         let refusal = try #require(try rules.refusal("POST", "projects/p/rulesets", body))

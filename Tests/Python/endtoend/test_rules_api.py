@@ -257,24 +257,23 @@ def test_kills_in_the_middle_of_deployments(folder: Path) -> None:
     acknowledged = -1
     sent = -1
     for _ in range(6):
-        served = Program(folder)
-        tools = Tools(served)
-        found = tools.releases()
-        if acknowledged >= 0:
-            content = tools.good("GET", f"/v1/{found[0]['rulesetName']}")["source"]["files"][0]["content"]
-            assert content in (allowing(f"n{acknowledged}"), allowing(f"n{sent}")), (acknowledged, sent, content)
-        stop = threading.Timer(chance.uniform(0.02, 0.25), served.process.kill)
-        stop.start()
-        try:
-            while True:
-                ruleset, _ = tools.upload("(default)", "f", allowing(f"n{sent + 1}"))
-                sent += 1
-                tools.release(ruleset)
-                acknowledged = sent
-        except (OSError, http.client.HTTPException):
-            pass
-        stop.join()
-        served.kill()
+        with program(folder) as served:
+            tools = Tools(served)
+            found = tools.releases()
+            if acknowledged >= 0:
+                content = tools.good("GET", f"/v1/{found[0]['rulesetName']}")["source"]["files"][0]["content"]
+                assert content in (allowing(f"n{acknowledged}"), allowing(f"n{sent}")), (acknowledged, sent, content)
+            stop = threading.Timer(chance.uniform(0.02, 0.25), served.process.kill)
+            stop.start()
+            try:
+                while True:
+                    ruleset, _ = tools.upload("(default)", "f", allowing(f"n{sent + 1}"))
+                    sent += 1
+                    tools.release(ruleset)
+                    acknowledged = sent
+            except (OSError, http.client.HTTPException):
+                pass
+            stop.join()
     assert acknowledged >= 0
 
 
