@@ -1,5 +1,5 @@
-"""Rules and indexes by API: the requests of Firebase's tools for `deploy --only firestore`, as their sources send them, and what
-is in force afterwards, over restarts and kills."""
+"""Rules and indexes by API: the requests of Firebase's tools for `deploy --only firestore`, as their sources send them,
+and what is in force afterwards, over restarts and kills."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ class Tools:
         self.project = project
         self.log: list[str] = []
 
-    def send(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, Any]:
+    def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json", **(headers or {})}
