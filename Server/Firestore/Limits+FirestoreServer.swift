@@ -154,7 +154,7 @@ extension Limits {
     /// Bytes of the results of a test (ours).
     static let rulesTestAnswerBytesMax = 16 << 20
     /// Bytes of a request for a token (ours).
-    static let tokenRequestBytesMax = 64 << 10
+    package static let tokenRequestBytesMax = 64 << 10
     /// Permissions that one request asks for. Source: `permissions` of TestIamPermissions in the description of Google's API.
     static let permissionsAskedMax = 100
 }

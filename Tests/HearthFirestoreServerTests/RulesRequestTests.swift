@@ -35,7 +35,7 @@ import Testing
     }
 
     private static let refusedSources: [(body: String, reason: String)] = [
-        (files(#"{"name":"f","content":"service cloud.firestore { match /a/b { allow read: if y; } }"}"#), "[1:"),
+        (files(#"{"name":"f","content":"service cloud.firestore { match /a/b { allow read: if ; } }"}"#), "[1:"),
         (
             files(#"{"name":"f","content":"service firebase.storage { match /a { allow read; } }"}"#),
             "no \"service cloud.firestore\""

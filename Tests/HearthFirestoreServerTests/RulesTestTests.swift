@@ -138,7 +138,7 @@ import Testing
             return try rules.list(answer["issues"])
         }
         #expect(try issues(Self.source).isEmpty)
-        guard case .map(let issue)? = try issues("service cloud.firestore {\n  match /a { allow read: if x; }\n}").last,
+        guard case .map(let issue)? = try issues("service cloud.firestore {\n  match /a { allow read: if ; }\n}").last,
             case .map(let position)? = issue["sourcePosition"]
         else { throw Status.internalError("no issue") }
         #expect(issue["severity"] == .string("ERROR") && position["line"] == .integer(2))
