@@ -21,18 +21,20 @@ struct RulesFolder: RulesDisk {
 
     func folder(of project: String) -> String { DatabaseFileName.component(project) }
 
+    func path(_ name: String, in folder: String) -> String { "\(path)/\(folder)/\(name)" }
+
     func names(in folder: String) throws(Status) -> [String] { try DataFolder.names("\(path)/\(folder)") }
 
     func read(_ name: String, in folder: String) throws(Status) -> [UInt8]? {
-        try TextFile.read("\(path)/\(folder)/\(name)")
+        try TextFile.read(path(name, in: folder))
     }
 
     func write(_ bytes: [UInt8], _ name: String, in folder: String) throws(Status) {
         try DataFolder.makeFolder("\(path)/\(folder)")
-        try DataFolder.write(bytes, "\(path)/\(folder)/\(name)")
+        try DataFolder.write(bytes, path(name, in: folder))
     }
 
     func remove(_ name: String, in folder: String) throws(Status) {
-        if try DataFolder.remove("\(path)/\(folder)/\(name)") { try DataFolder.synchronize("\(path)/\(folder)") }
+        if try DataFolder.remove(path(name, in: folder)) { try DataFolder.synchronize("\(path)/\(folder)") }
     }
 }

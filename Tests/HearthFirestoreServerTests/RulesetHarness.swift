@@ -40,6 +40,7 @@ final class BreakingRulesDisk: RulesDisk {
 
     func folders() -> [String] { disk.folders() }
     func folder(of project: String) -> String { disk.folder(of: project) }
+    func path(_ name: String, in folder: String) -> String { disk.path(name, in: folder) }
     func names(in folder: String) -> [String] { disk.names(in: folder) }
     func read(_ name: String, in folder: String) -> [UInt8]? { disk.read(name, in: folder) }
 

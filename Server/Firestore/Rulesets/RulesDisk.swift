@@ -7,6 +7,8 @@ package protocol RulesDisk: Sendable {
     func folders() throws(Status) -> [String]
     /// The name of a project's folder. Different projects may have the same name only by accident.
     func folder(of project: String) -> String
+    /// Of a file, for operators.
+    func path(_ name: String, in folder: String) -> String
     /// The names of a folder's files.
     func names(in folder: String) throws(Status) -> [String]
     /// Nil when there is no such file.
@@ -30,6 +32,7 @@ package final class MemoryRulesDisk: RulesDisk {
 
     package func folders() -> [String] { state.withLock { Array($0.files.keys) } }
     package func folder(of project: String) -> String { project }
+    package func path(_ name: String, in folder: String) -> String { "\(folder)/\(name)" }
     package func names(in folder: String) -> [String] { state.withLock { Array(($0.files[folder] ?? [:]).keys) } }
 
     package func read(_ name: String, in folder: String) -> [UInt8]? { state.withLock { $0.files[folder]?[name] } }

@@ -55,7 +55,7 @@ package final class RulesLibrary: Sendable {
     // MARK: Start
 
     /// Reads what is stored, before the server accepts requests and before the rules files are read.
-    /// - Throws: FAILED_PRECONDITION or INVALID_ARGUMENT for releases that can't be read: it is not known whose rules they are.
+    /// - Throws: FAILED_PRECONDITION, or UNAVAILABLE, for releases that can't be read: it is not known whose rules they are.
     package func load() throws(Status) {
         for folder in try disk.folders() {
             guard let file = try disk.read(ProjectRules.fileName, in: folder) else { continue }
@@ -63,7 +63,8 @@ package final class RulesLibrary: Sendable {
             do throws(Status) {
                 rules = try ProjectRules(file: file)
             } catch {
-                throw Status(error.code, "\(folder)/\(ProjectRules.fileName) can't be read: \(error.message)")
+                let path = disk.path(ProjectRules.fileName, in: folder)
+                throw .failedPrecondition("The releases in \(path) can't be read: \(error.message)")
             }
             let names = try disk.names(in: folder)
             // What a kill has left of a file that was being written.
@@ -225,12 +226,13 @@ package final class RulesLibrary: Sendable {
         guard let key = rules.key(id) else { throw Self.missing(ruleset: id, rules.project) }
         do throws(Status) {
             guard let file = try disk.read(key.fileName, in: disk.folder(of: rules.project)) else {
-                throw .notFound("The file \(key.fileName) is missing.")
+                throw .notFound("The file is missing.")
             }
             return try StoredRuleset(key: key, file: file)
         } catch {
             log.error(
                 "a ruleset can't be read", ("project", .string(rules.project)), ("ruleset", .string(id)),
+                ("file", .string(disk.path(key.fileName, in: disk.folder(of: rules.project)))),
                 ("reason", .string(error.message)))
             throw Status(.dataLoss, "The ruleset \(id) can't be read.")
         }

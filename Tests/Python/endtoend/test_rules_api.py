@@ -295,6 +295,31 @@ def test_the_last_of_file_and_deployment_wins(folder: Path, monkeypatch: pytest.
         assert not Tools(served).deploy(allowing("changed"))
 
 
+def test_damaged_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with program(folder) as served:
+        Tools(served).deploy(allowing("a"))
+        served.terminate()
+    rules = folder / "hearth-data" / "+rules" / PROJECT
+    (ruleset,) = rules.glob("*.ruleset")
+    releases = rules / "releases.json"
+    sound = releases.read_bytes()
+    for damage in (b"", sound[:-20], sound.replace(b'"format":1', b'"format":2')):
+        releases.write_bytes(damage)
+        process = Program.spawn(folder)
+        assert str(releases.relative_to(folder)) in process.communicate(timeout=20)[1] and process.returncode == 73
+    releases.write_bytes(sound)
+    ruleset.write_bytes(ruleset.read_bytes()[:-20])
+    (rules / f"{ruleset.name}.new").write_bytes(b"what a kill has left")
+    with program(folder) as served, client(served, monkeypatch) as alice:
+        assert not may(alice, "a") and not list(rules.glob("*.new"))
+        assert Tools(served).send("GET", f"/v1/projects/{PROJECT}/releases/cloud.firestore")[0] == 200
+        tools = Tools(served)
+        new = tools.good("POST", f"/v1/projects/{PROJECT}/rulesets", {"source": tools.source("f", allowing("a"))})
+        tools.release(new["name"])
+        assert may(alice, "a")
+        assert "the rules of a release can't be used; clients are refused" in served.terminate()[1]
+
+
 def test_concurrent_deployments(folder: Path) -> None:
     with program(folder) as served:
         tools = Tools(served)
