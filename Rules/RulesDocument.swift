@@ -46,4 +46,12 @@ package protocol DocumentReader: AnyObject {
     /// - Parameter isAfter: whether the request's own writes are applied.
     /// - Throws: an error with which the request fails.
     func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument?
+
+    /// Whether a call of `get`, `exists`, `getAfter` or `existsAfter` has a result. Without one it is an error, as in a test whose
+    /// case has no mock of it.
+    func answers(_ function: String, _ path: ResourcePath) -> Bool
+}
+
+extension DocumentReader {
+    package func answers(_ function: String, _ path: ResourcePath) -> Bool { true }
 }

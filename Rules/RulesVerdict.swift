@@ -17,8 +17,8 @@ package struct RulesOutcome: Sendable, Equatable {
     /// The reason why the condition has no value.
     let failure: RuleFailure?
     /// The position of the condition.
-    let conditionLine: Int
-    let conditionColumn: Int
+    package let conditionLine: Int
+    package let conditionColumn: Int
 
     /// In the form of Google's emulator: `false for 'get' @ L12`. Built on demand, because most decisions are never
     /// explained.

@@ -15,9 +15,12 @@ package final class Ruleset: Sendable {
     /// The location of each expression.
     package let expressions: [RulesExpression]
     let program: Program
+    /// Whether the source has a part for Firestore, `service cloud.firestore`.
+    package let hasFirestore: Bool
 
-    private init(source: String, expressions: [RulesExpression], program: Program) {
+    private init(source: String, expressions: [RulesExpression], program: Program, hasFirestore: Bool) {
         self.source = source
+        self.hasFirestore = hasFirestore
         self.expressions = expressions
         self.program = program
     }
@@ -39,7 +42,9 @@ package final class Ruleset: Sendable {
         let program = compiler.compile()
         let issues = compiler.issues.issues(lines)
         if compiler.issues.hasErrors { return RulesCompilation(ruleset: nil, issues: issues) }
-        let ruleset = Ruleset(source: source, expressions: compiler.expressions, program: program)
+        let ruleset = Ruleset(
+            source: source, expressions: compiler.expressions, program: program,
+            hasFirestore: file.services.contains { $0.name == Compiler.service })
         return RulesCompilation(ruleset: ruleset, issues: issues)
     }
 

@@ -147,9 +147,12 @@ struct BuiltinCall {
             // A segment that contains a slash or is empty names nothing.
             segments.allSatisfy({ !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: "/")) })
         else { return refused() }
+        let document = ResourcePath(segments)
+        guard evaluation.reader.answers(function.rawValue, document) else {
+            return .failure(.functionNotFound(function.rawValue))
+        }
         do throws(Status) {
-            let outcome = try evaluation.access.document(
-                ResourcePath(segments), isAfter: isAfter, evaluation.reader)
+            let outcome = try evaluation.access.document(document, isAfter: isAfter, evaluation.reader)
             switch outcome {
             case .isOverLimit: return refused()
             case .document(let document):

@@ -6,6 +6,18 @@ extension RulesResult {
         var budget = RulesLimits.reportedValueBytesMax
         return evaluation.json(of: value, &budget)
     }
+
+    /// The value as plain JSON where it is a string, a number, a Boolean or null; any other in the form of `json`.
+    package var plainJSON: String {
+        switch value {
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .int(let value): "\(value)"
+        case .float(let value) where value.isFinite: "\(value)"
+        case .string(let string): JSONString.quoted(String(string.prefix(RulesLimits.reportedValueBytesMax)))
+        default: json
+        }
+    }
 }
 
 extension Evaluation {

@@ -119,7 +119,8 @@ package final class Server: Sendable {
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
-        let rulesFiles = RulesFiles(configuration.rules, rules, log: log)
+        let library = try Self.library(configuration, rules, clock)
+        let rulesFiles = RulesFiles(configuration.rules, library, log: log)
         self.rulesFiles = rulesFiles
         try Self.configured { () throws(Status) in try rulesFiles.load() }
         let authenticator = Authenticator(
@@ -153,7 +154,10 @@ package final class Server: Sendable {
             service: service, readers: changeReaders, project: configuration.project, observer: observer, clock: clock)
         let extensions =
             triggers.routes(service, observer, isEmulator: configuration.isEmulator)
-            + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) + [changes]
+            + [
+                RulesAdminHTTP(library: library, service: service, observer: observer),
+                FirebaseToolsHTTP(service: service, observer: observer),
+            ] + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) + [changes]
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory, shares),
@@ -162,6 +166,17 @@ package final class Server: Sendable {
                 origins: Self.origins(configuration), health: health, shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    /// The rulesets and releases that are stored, which are in force from here on.
+    private static func library(
+        _ configuration: Configuration, _ rules: RulesRegistry, _ clock: any Clock
+    ) throws(Status) -> RulesLibrary {
+        let disk: any RulesDisk = configuration.dataFolder.map { RulesFolder(in: $0) } ?? MemoryRulesDisk()
+        let library = RulesLibrary(
+            disk: disk, registry: rules, project: configuration.project, clock: clock, log: configuration.log)
+        try library.load()
+        return library
     }
 
     private static func workers(_ configuration: Configuration) -> WorkerPool {

@@ -4,7 +4,7 @@
 //   `StreamCall`.
 // - `Methods/`: begin at `FirestoreService`, which has what each method does.
 // - `Streams/`: Listen and Write.
-// - `Access/`: who may do what: `AccessControl`, and the rules of each database.
+// - `Access/`: who may do what: `AccessControl`, and the rules of each database. `Rulesets/`: rules by API.
 // - `Admin/`: databases, indexes, fields and operations; `Bundles/`: bundles that the server builds.
 //
 // `DatabaseRegistry` has the databases.

@@ -126,4 +126,35 @@ extension Limits {
     package static let changeHeartbeatSeconds = 30
     /// For how long a reader may be set to lag behind: 7 days.
     package static let changesRetentionSecondsMax = 7 * 86_400
+
+    // MARK: Rulesets
+
+    /// Rulesets of a project. Source: "Managing and deploying Firebase Security Rules" of the Firebase documentation.
+    package static let rulesetsPerProjectMax = 2500
+    /// Releases of a project (ours).
+    static let releasesPerProjectMax = 200
+    /// Projects with rulesets (ours).
+    static let projectsWithRulesMax = 1000
+    /// Bytes of the id of a project with rulesets (ours).
+    static let rulesProjectBytesMax = 100
+    /// Bytes of the name of a release, of a source's file and of an attachment point (ours).
+    static let rulesNamesBytesMax = 512
+    /// Bytes of the sources of all rulesets that are in force (ours).
+    static let rulesInForceBytesMax = 64 << 20
+    /// Bytes of all rulesets and releases of a server without a data folder (ours).
+    static let rulesInMemoryBytesMax = 64 << 20
+    /// Entries of a list of rulesets or releases when the request has no page size, and at most. Source: `pageSize` of both
+    /// methods in the description of Google's API.
+    static let rulesPageSizeDefault = 10
+    static let rulesPageSizeMax = 100
+    /// Cases of a request that tests rules (ours).
+    static let rulesTestCasesMax = 1000
+    /// Seconds that testing rules may take (ours).
+    static let rulesTestSecondsMax = 30
+    /// Bytes of the results of a test (ours).
+    static let rulesTestAnswerBytesMax = 16 << 20
+    /// Bytes of a request for a token (ours).
+    package static let tokenRequestBytesMax = 64 << 10
+    /// Permissions that one request asks for. Source: `permissions` of TestIamPermissions in the description of Google's API.
+    static let permissionsAskedMax = 100
 }

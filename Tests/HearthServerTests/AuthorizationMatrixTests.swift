@@ -340,6 +340,22 @@ enum Outcome: Equatable {
             Route(method: "GET", path: "/bundles/b", demand: .administers(.reads)),
             Route(method: "DELETE", path: "/v1/\(Self.database)/bundles/b2", demand: .administers(.writes)),
             Route(method: "POST", path: "/v1/\(Self.database):exportDocuments", demand: .administers(.reads)),
+            Route(method: "GET", path: "/v1/projects/p/rulesets", demand: .administers(.reads)),
+            Route(method: "POST", path: "/v1/projects/p/rulesets", demand: .administers(.writes), body: "{}"),
+            Route(method: "GET", path: "/v1/projects/p/rulesets/r", demand: .administers(.reads)),
+            Route(method: "DELETE", path: "/v1/projects/p/rulesets/r", demand: .administers(.writes)),
+            Route(method: "POST", path: "/v1/projects/p/rulesets/r:test", demand: .administers(.reads), body: "{}"),
+            Route(method: "POST", path: "/v1/projects/p:test", demand: .administers(.reads), body: "{}"),
+            Route(method: "GET", path: "/v1/projects/p/releases", demand: .administers(.reads)),
+            Route(method: "POST", path: "/v1/projects/p/releases", demand: .administers(.writes), body: "{}"),
+            Route(method: "GET", path: "/v1/projects/p/releases/a/b", demand: .administers(.reads)),
+            Route(method: "PATCH", path: "/v1/projects/p/releases/a/b", demand: .administers(.writes), body: "{}"),
+            Route(method: "DELETE", path: "/v1/projects/p/releases/a/b", demand: .administers(.writes)),
+            Route(method: "GET", path: "/v1/projects/p/releases/a:getExecutable", demand: .administers(.reads)),
+            Route(method: "GET", path: "/v1/projects/p/services/s", demand: .administers(.reads)),
+            Route(
+                method: "POST", path: "/v1/projects/p:testIamPermissions", demand: .administers(.reads), body: "{}"),
+            Route(method: "GET", path: "/v1beta1/projects/p", demand: .administers(.reads)),
         ]
         for method in RESTRouter.CustomMethod.allCases {
             guard let (demand, json) = try Self.body(of: method) else { continue }
@@ -432,6 +448,11 @@ enum Outcome: Equatable {
             ] {
                 #expect(try await server.http(method, path, "{}", token: token).status == 404, "\(method) \(path)")
             }
+            // Its body has the credential.
+            let form = [HTTPHeader("content-type", "application/x-www-form-urlencoded")]
+            let refused = try await server.http(
+                "POST", "/oauth2/v3/token", "grant_type=refresh_token&refresh_token=x", token: token, headers: form)
+            #expect(refused.status == 400)
             for path in ["/", "/healthz", "/readyz"] {
                 #expect(try await server.http("GET", path, token: token).status == 200, "\(path)")
             }
@@ -503,8 +524,8 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "LongPollHTTP", "MetricsHTTP",
-                "RealtimeHTTP", "RealtimeSocketHTTP", "RulesHTTP", "TriggersHTTP",
+                "AdminHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "FirebaseToolsHTTP", "LongPollHTTP",
+                "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP", "RulesAdminHTTP", "RulesHTTP", "TriggersHTTP",
                 "WebChannelHTTP",
             ])
     }

@@ -17,11 +17,42 @@ package struct RulesCase {
     private var after: [ResourcePath: MapValue?] = [:]
     /// The document at every path that has none of its own.
     private var anywhere: MapValue?
+    /// How much is reported of the values of expressions.
+    let reportLevel: ReportLevel
+    private let isPlainPath: Bool
+    /// The calls that have a result; nil where all have one.
+    private var mocks: Mocks?
+
+    enum ReportLevel: String {
+        case none = "NONE"
+        case full = "FULL"
+        case visited = "VISITED"
+    }
+
+    /// A call of a function that was mocked.
+    struct Call {
+        var function: String
+        var path: String
+    }
+
+    fileprivate struct Mocks {
+        /// Functions that are mocked for whatever path.
+        var functions: Set<String> = []
+        var paths: [String: Set<ResourcePath>] = [:]
+
+        func answer(_ function: String, _ path: ResourcePath) -> Bool {
+            functions.contains(function) || paths[function]?.contains(path) == true
+        }
+    }
 
     package struct Outcome {
         package var isAllowed: Bool
         /// The result of each request.
         package var messages: [String]
+        /// The `allow` statements that were evaluated for all requests.
+        var outcomes: [RulesOutcome] = []
+        /// The calls of mocked functions, in their order.
+        var calls: [Call] = []
     }
 
     /// Reads cases: a list of cases, or an object with `testCases`, at the top level or in `testSuite`.
@@ -32,13 +63,20 @@ package struct RulesCase {
         if case .map(let map) = root, let cases = map["testCases"] { root = cases }
         if case .map = root { root = .array([root]) }
         guard case .array(let elements) = root else { throw .invalidArgument("Expected a list of test cases.") }
+        return try cases(elements, ofService: false)
+    }
+
+    /// - Parameter ofService: as in the Rules test API, functions without a mock have no result, unless a case has `documents`.
+    ///   Otherwise documents that a case doesn't name are absent.
+    /// - Throws: INVALID_ARGUMENT with the number of the case.
+    static func cases(_ elements: [Value], ofService: Bool) throws(Status) -> [RulesCase] {
         var cases: [RulesCase] = []
         for (index, element) in elements.enumerated() {
             guard case .map(let members) = element else {
                 throw .invalidArgument("Case \(index + 1) is not an object.")
             }
             do throws(Status) {
-                cases.append(try RulesCase(members, number: index + 1))
+                cases.append(try RulesCase(members, number: index + 1, ofService: ofService))
             } catch {
                 throw .invalidArgument("Case \(index + 1): \(error.message)")
             }
@@ -46,8 +84,11 @@ package struct RulesCase {
         return cases
     }
 
-    private init(_ members: MapValue, number: Int) throws(Status) {
+    private init(_ members: MapValue, number: Int, ofService: Bool) throws(Status) {
         if case .string(let string)? = members["name"] { name = string } else { name = "case \(number)" }
+        isPlainPath = try Self.isPlainPath(members["pathEncoding"])
+        reportLevel = try Self.reportLevel(members["expressionReportLevel"])
+        if ofService, members["documents"] == nil { mocks = Mocks() }
         switch members["expectation"] {
         case .string("ALLOW")?: expectsAllow = true
         case .string("DENY")?: expectsAllow = false
@@ -58,7 +99,7 @@ package struct RulesCase {
                 guard case .map(let fields) = field.value else {
                     throw .invalidArgument("\(field.name) has no fields.")
                 }
-                before[try Self.path(field.name).path] = fields
+                before[try path(field.name).path] = fields
             }
         }
         try readMocks(members["functionMocks"])
@@ -72,9 +113,29 @@ package struct RulesCase {
 
     // MARK: Members
 
+    /// Whether paths are as they are, not percent-encoded.
+    private static func isPlainPath(_ value: Value?) throws(Status) -> Bool {
+        switch value {
+        case nil, .null?, .string("ENCODING_UNSPECIFIED")?, .string("URL_ENCODED")?: return false
+        case .string("PLAIN")?: return true
+        default: throw .invalidArgument("\"pathEncoding\" is URL_ENCODED or PLAIN.")
+        }
+    }
+
+    private static func reportLevel(_ value: Value?) throws(Status) -> ReportLevel {
+        switch value {
+        case nil, .null?, .string("LEVEL_UNSPECIFIED")?: return .none
+        case .string(let string)?:
+            if let level = ReportLevel(rawValue: string) { return level }
+            fallthrough
+        default: throw .invalidArgument("\"expressionReportLevel\" is NONE, VISITED or FULL.")
+        }
+    }
+
     /// `/databases/D/documents/…`, or only the path after that.
-    private static func path(_ string: String) throws(Status) -> (database: String, path: ResourcePath) {
-        var segments = string.split(separator: "/").map { URLCoding.decode($0) ?? String($0) }
+    private func path(_ string: String) throws(Status) -> (database: String, path: ResourcePath) {
+        var segments = string.split(separator: "/").map(String.init)
+        if !isPlainPath { segments = segments.map { URLCoding.decode($0) ?? $0 } }
         var database = DatabaseName.defaultDatabase
         if segments.count >= 3, segments[0] == "databases", segments[2] == "documents" {
             database = segments[1]
@@ -94,6 +155,7 @@ package struct RulesCase {
         guard case .array(let mocks)? = mocks else { return }
         for case .map(let mock) in mocks {
             guard case .map(let result)? = mock["result"] else { throw .invalidArgument("A mock has no \"result\".") }
+            try readFunction(mock, result)
             var fields: MapValue?
             switch result["value"] {
             case .boolean(true)?: fields = MapValue()
@@ -105,12 +167,31 @@ package struct RulesCase {
                 throw .invalidArgument("A mock has no \"args\".")
             }
             if case .string(let string)? = argument["exactValue"] {
-                let path = try Self.path(string).path
+                let path = try self.path(string).path
                 // An exists() next to a get() adds nothing.
                 if before[path] == nil || !fields.isEmpty { before[path] = fields }
             } else {
                 anywhere = fields
             }
+        }
+    }
+
+    /// Notes which calls a mock answers.
+    private mutating func readFunction(_ mock: MapValue, _ result: MapValue) throws(Status) {
+        if mocks == nil { return }
+        guard case .string(let function)? = mock["function"],
+            ["get", "exists", "getAfter", "existsAfter"].contains(function)
+        else { throw .invalidArgument("The \"function\" of a mock is get, exists, getAfter or existsAfter.") }
+        // `{"undefined": {}}`
+        if result["value"] == nil { return }
+        guard case .array(let arguments)? = mock["args"], case .map(let argument)? = arguments.first else {
+            throw .invalidArgument("A mock has no \"args\".")
+        }
+        if case .string(let string)? = argument["exactValue"] {
+            let path = try self.path(string).path
+            mocks?.paths[function, default: []].insert(path)
+        } else {
+            mocks?.functions.insert(function)
         }
     }
 
@@ -137,7 +218,7 @@ package struct RulesCase {
         guard case .string(let method)? = request["method"], let method = RulesMethod(rawValue: method) else {
             throw .invalidArgument("\"method\" is get, list, create, update or delete.")
         }
-        var (database, path) = try Self.path(string)
+        var (database, path) = try path(string)
         var rulesRequest = RulesRequest(
             method: method, database: database, path: path, auth: Self.auth(request), time: try Self.time(request))
         if method == .list {
@@ -173,7 +254,7 @@ package struct RulesCase {
             guard case .map(let write) = write, case .string(let string)? = write["path"] else {
                 throw .invalidArgument("A write has no \"path\".")
             }
-            let location = try Self.path(string)
+            let location = try path(string)
             paths.append(location)
             if case .map(let fields)? = write["data"] {
                 after[location.path] = .some(fields)
@@ -197,7 +278,7 @@ package struct RulesCase {
     /// - Parameter observer: notified of every evaluation.
     /// - Throws: the error that prevents a judgement.
     package func run(_ ruleset: Ruleset, observer: (any RulesObserver)? = nil) throws(Status) -> Outcome {
-        let reader = CaseReader(before, after, anywhere)
+        let reader = CaseReader(before, after, anywhere, mocks, database: requests.first?.database ?? "")
         let access = RulesAccess(
             total: requests.count > 1 ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
         var outcome = Outcome(isAllowed: true, messages: [])
@@ -205,10 +286,12 @@ package struct RulesCase {
             let verdict = ruleset.decide(request, reader, access, observer: observer)
             if let failure = verdict.failure { throw failure }
             outcome.isAllowed = outcome.isAllowed && verdict.isAllowed
+            outcome.outcomes += verdict.outcomes
             let path = "\(request.method.rawValue) \(request.path.string)"
             let reason = verdict.message.split(separator: "\n").joined(separator: " ")
             outcome.messages.append(verdict.isAllowed ? "\(path): allowed" : "\(path): denied: \(reason)")
         }
+        outcome.calls = reader.calls
         return outcome
     }
 }
@@ -217,8 +300,16 @@ private final class CaseReader: DocumentReader {
     private let before: [ResourcePath: MapValue]
     private let after: [ResourcePath: MapValue?]
     private let anywhere: MapValue?
+    private let mocks: RulesCase.Mocks?
+    private let database: String
+    private(set) var calls: [RulesCase.Call] = []
 
-    init(_ before: [ResourcePath: MapValue], _ after: [ResourcePath: MapValue?], _ anywhere: MapValue?) {
+    init(
+        _ before: [ResourcePath: MapValue], _ after: [ResourcePath: MapValue?], _ anywhere: MapValue?,
+        _ mocks: RulesCase.Mocks?, database: String
+    ) {
+        self.mocks = mocks
+        self.database = database
         self.before = before
         self.after = after
         self.anywhere = anywhere
@@ -228,5 +319,14 @@ private final class CaseReader: DocumentReader {
         var fields = before[path] ?? anywhere
         if isAfter, let written = after[path] { fields = written }
         return fields.map { RulesDocument(path: path, fields: $0) }
+    }
+
+    func answers(_ function: String, _ path: ResourcePath) -> Bool {
+        guard let mocks else { return true }
+        guard mocks.answer(function, path) else { return false }
+        let segments = ["databases", database, "documents"] + path.segments
+        calls.append(
+            RulesCase.Call(function: function, path: "/" + segments.map(URLCoding.encode).joined(separator: "/")))
+        return true
     }
 }

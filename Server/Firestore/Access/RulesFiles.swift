@@ -6,14 +6,14 @@ import Synchronization
 /// Security rules in files, read again when they change. After an error in a file the previous rules stay in force.
 package final class RulesFiles: Sendable {
     private let paths: [String: String]
-    private let registry: RulesRegistry
+    private let library: RulesLibrary
     private let log: Log
     private let stamps = Mutex<[String: FileStamp]>([:])
 
     /// - Parameter paths: by database id.
-    package init(_ paths: [String: String], _ registry: RulesRegistry, log: Log) {
+    package init(_ paths: [String: String], _ library: RulesLibrary, log: Log) {
         self.paths = paths
-        self.registry = registry
+        self.library = library
         self.log = log
     }
 
@@ -22,8 +22,15 @@ package final class RulesFiles: Sendable {
     package func load() throws(Status) {
         for (database, path) in paths.sorted(by: { $0.key < $1.key }) {
             stamps.withLock { $0[path] = FileStamp(path) }
-            registry.setFile(try compile(path), database: database)
+            library.setFile(try compile(path), name: Self.name(path), database: database)
         }
+    }
+
+    /// The name of a file in the ruleset that is made of it: relative to the folder of `firebase.json`, as Firebase's tools name
+    /// it, and without the server's folders.
+    private static func name(_ path: String) -> String {
+        guard path.hasPrefix("/") else { return path }
+        return path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.index(after: $0)...]) } ?? path
     }
 
     /// Checks for changes. To be called regularly.
@@ -37,7 +44,7 @@ package final class RulesFiles: Sendable {
             }
             guard isNew else { continue }
             do throws(Status) {
-                registry.setFile(try compile(path), database: database)
+                library.setFile(try compile(path), name: Self.name(path), database: database)
                 log.info("rules reloaded", ("file", .string(path)), ("database", .string(database)))
             } catch {
                 log.error(

@@ -8,8 +8,12 @@ package final class RulesRegistry: Sendable {
     private struct State {
         /// From the project's files, by database id; they apply to every project.
         var files: [String: Ruleset] = [:]
-        /// Set over HTTP, by project; they apply to all of its databases.
+        /// Set over HTTP by rules testing libraries, by project; they apply to all of its databases.
         var projects: [String: Measured] = [:]
+        /// Databases for which a later release counts instead of those.
+        var superseded: [String: Set<String>] = [:]
+        /// What projects have released, by project and database.
+        var decisions: [String: [String: Decision]] = [:]
         var observers: [@Sendable () -> Void] = []
     }
 
@@ -28,16 +32,49 @@ package final class RulesRegistry: Sendable {
         }
     }
 
+    /// What a project has released for a database, instead of the rules file.
+    enum Decision: Sendable {
+        case rules(Ruleset)
+        /// The release was deleted.
+        case withoutRules
+
+        var ruleset: Ruleset? {
+            if case .rules(let ruleset) = self { ruleset } else { nil }
+        }
+    }
+
+    /// Rules that allow nothing.
+    static let denial: Ruleset = {
+        let source = "service cloud.firestore { match /{document=**} { allow read, write: if false; } }"
+        guard let ruleset = Ruleset.compile("rules_version = '2';\n\(source)\n").ruleset else {
+            preconditionFailure("The rules that allow nothing do not compile.")
+        }
+        return ruleset
+    }()
+
     private let state = Mutex(State())
 
     package init() {}
 
     /// Whether no rules are set.
-    var isEmpty: Bool { state.withLock { $0.files.isEmpty && $0.projects.isEmpty } }
+    var isEmpty: Bool {
+        state.withLock { state in
+            state.files.isEmpty && state.projects.isEmpty
+                && state.decisions.values.allSatisfy { $0.values.allSatisfy { $0.ruleset == nil } }
+        }
+    }
 
     /// Nil when no rules are set for a database.
     func ruleset(of database: DatabaseName) -> Ruleset? {
-        state.withLock { $0.projects[database.project]?.ruleset ?? $0.files[database.database] }
+        state.withLock { state in
+            if let tested = state.projects[database.project],
+                state.superseded[database.project]?.contains(database.database) != true
+            {
+                return tested.ruleset
+            }
+            if let decision = state.decisions[database.project]?[database.database] { return decision.ruleset }
+            return state.files[database.database]
+        }
     }
 
     /// Notifies `observer` of every later change, from any thread.
@@ -45,12 +82,36 @@ package final class RulesRegistry: Sendable {
         state.withLock { $0.observers.append(observer) }
     }
 
-    package func setFile(_ ruleset: Ruleset, database: String) {
-        change { $0.files[database] = ruleset }
+    /// - Parameter informed: the projects whose decision about the database is newer than the file.
+    package func setFile(_ ruleset: Ruleset, database: String, keeping informed: Set<String> = []) {
+        change { state in
+            state.files[database] = ruleset
+            for project in Array(state.decisions.keys) where !informed.contains(project) {
+                state.decisions[project]?[database] = nil
+            }
+        }
     }
 
     func setProject(_ ruleset: Ruleset, project: String) {
-        change { $0.projects[project] = Measured(ruleset) }
+        change { state in
+            state.projects[project] = Measured(ruleset)
+            state.superseded[project] = nil
+        }
+    }
+
+    /// Replaces all that a project has released.
+    /// - Parameters:
+    ///   - decisions: by database.
+    ///   - database: counts also where a rules testing library has set rules before.
+    func decide(
+        _ decisions: [String: Decision], project: String, supersedingTestsOf database: String? = nil
+    ) {
+        change { state in
+            state.decisions[project] = decisions.isEmpty ? nil : decisions
+            if let database, state.projects[project] != nil {
+                state.superseded[project, default: []].insert(database)
+            }
+        }
     }
 
     /// Nil when the rules of a project were not set over HTTP.

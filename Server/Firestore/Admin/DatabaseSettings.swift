@@ -27,16 +27,7 @@ struct DatabaseSettings: Sendable {
     }
 
     private init(now: Timestamp, _ first: UInt64, _ second: UInt64) {
-        // The version and variant bits of version 4. Source: RFC 9562.
-        var (high, low) = (first, second)
-        high = high & ~0xF000 | 0x4000
-        low = low & ~(3 << 62) | 2 << 62
-        func digits(_ number: UInt64, _ count: Int) -> String {
-            let string = String(number, radix: 16)
-            return String(repeating: "0", count: count - string.utf8.count) + string
-        }
-        uid = "\(digits(high >> 32, 8))-\(digits(high >> 16 & 0xFFFF, 4))-\(digits(high & 0xFFFF, 4))"
-        uid += "-\(digits(low >> 48, 4))-\(digits(low & 0xFFFF_FFFF_FFFF, 12))"
+        uid = UUIDString.from(first, second)
         createTime = now
         updateTime = now
     }
