@@ -1,5 +1,4 @@
 import HearthConcurrency
-import HearthModel
 
 /// Which events of one trigger are sent, and when: a state machine without I/O, whose time is a parameter.
 ///
@@ -8,7 +7,8 @@ import HearthModel
 /// next, its head, and some of those behind it. No more of the queue is read than keeps the endpoint busy; what lanes have
 /// no space for is left out, and read a second time when one of them has got so far, for all of them at once.
 ///
-/// - An attempt that fails is repeated after a pause that doubles (`DeliveryTerms`).
+/// - An attempt that fails is repeated after a pause that doubles (`DeliveryTerms`). Lanes that wait for that are at most half of
+///   all; others are given up, and their events read again (`DeliveryParking`): so those that fail keep no others from being sent.
 /// - An endpoint that can't be connected fails as a whole: one attempt after the other is made as a probe, and none of them
 ///   counts.
 ///
@@ -17,6 +17,9 @@ import HearthModel
 ///
 /// Events may be put into the queue before what was read already: `readAnew` begins again at its start. What is being sent
 /// then keeps its lane, in which those that were put before wait for it; everything else is read again.
+///
+/// Its parts: the lanes in memory (`DeliveryLanes`), which of them are sent (`DeliverySchedule`), the second reading for what they
+/// had no space for (`DeliveryPass`), documents that failed and are not in memory (`DeliveryParking`, `DeliveryAttemptTable`).
 package struct Delivery {
     package struct Event: Hashable, Sendable {
         /// Of the commit.
@@ -64,53 +67,75 @@ package struct Delivery {
     }
 
     /// How many lanes there are at most, and how many events each may have behind its head. Few lanes may have more: as
-    /// many together as that.
+    /// many together as that. Of `attempts` events without a lane it is known how often they were sent: documents that fail, and
+    /// are not in memory, are at most so many.
     package struct Bounds: Sendable {
         package var lanes: Int
         package var followers: Int
+        package var attempts: Int
 
-        package init(lanes: Int = 4096, followers: Int = 32) {
+        /// - Parameter attempts: 64 for each lane without.
+        package init(lanes: Int = 4096, followers: Int = 32, attempts: Int? = nil) {
             self.lanes = lanes
             self.followers = followers
+            self.attempts = attempts ?? 64 * lanes
         }
     }
 
-    private typealias Lane = DeliveryLane
-    private typealias Attempts = DeliveryAttempts
+    /// What is read of the queue: what was not read yet, or some of what was.
+    private enum Reading {
+        case queue
+        case pass
+        case round
+    }
+
+    typealias Lane = DeliveryLane
 
     package private(set) var terms: DeliveryTerms
-    private let bounds: Bounds
     /// A factor around 1 for pauses.
     private let jitter: () -> Double
-    private var lanes: [[UInt8]: Lane] = [:]
-    private var ready = Queue<Lane>()
-    private var waiting = TimerHeap<Lane>()
-    /// What the lanes count as, for the endpoint.
-    private var chargedLanes = 0
-    /// Events behind the heads of all lanes.
-    private var followerCount = 0
-    /// Lanes without an event, which need those that were left out.
-    private var starvedCount = 0
-    private var pass: Pass?
     private let endpoint: DeliveryEndpoint
+    /// Of a lane's id, for what is parked.
+    let hash: ([UInt8]) -> UInt64
+    var lanes: DeliveryLanes
+    var schedule: DeliverySchedule
+    var pass: DeliveryPass?
+    var parking = DeliveryParking()
+    /// Of events that are parked, or read again.
+    var attempts: DeliveryAttemptTable
     /// Everything in the queue up to here was read.
-    private var read: Event?
+    private(set) var read: Event?
     private var mayHaveMore = true
+    private var wasRound = false
     /// Settled events that the queue may still have.
-    private var unstored: Set<Event> = []
-    /// What is known of attempts of events that are read again; of four times as many as there may be lanes.
-    private var attempted: [Event: Attempts] = [:]
+    var unstored: Set<Event> = []
+    /// Events of commits before this version are too old.
+    private(set) var expired: Int64 = 0
+    /// Of the last `wake`.
+    private(set) var now: UInt64 = 0
 
-    /// - Parameter endpoint: shared by the deliveries of a trigger, one for each database.
+    /// - Parameters:
+    ///   - endpoint: shared by the deliveries of a trigger, one for each database.
+    ///   - hash: of the bytes that name a document.
     package init(
         _ terms: DeliveryTerms, to endpoint: DeliveryEndpoint = DeliveryEndpoint(), bounds: Bounds = Bounds(),
-        jitter: @escaping () -> Double = { Double.random(in: 0.8...1.2) }
+        jitter: @escaping () -> Double = { Double.random(in: 0.8...1.2) },
+        hash: @escaping ([UInt8]) -> UInt64 = Delivery.hash
     ) {
         self.terms = terms
         self.endpoint = endpoint
-        self.bounds = bounds
         self.jitter = jitter
+        self.hash = hash
+        lanes = DeliveryLanes(bounds, endpoint)
+        schedule = DeliverySchedule(endpoint)
+        attempts = DeliveryAttemptTable(countMax: bounds.attempts, endpoint)
         endpoint.concurrency = terms.concurrency
+    }
+
+    package static func hash(_ bytes: [UInt8]) -> UInt64 {
+        var hasher = Hasher()
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
     // MARK: Reading the queue
@@ -128,43 +153,81 @@ package struct Delivery {
     /// After which event the owner should read the queue; nil when it should not. In parts: the owner sends what there is
     /// before it asks again.
     package var wantsEvents: (after: Event?, countMax: Int)? {
+        switch reading {
+        case nil: nil
+        case .pass: (pass?.after ?? Event(version: passStart, key: []), DeliveryPass.countMax)
+        case .round: (parking.round?.after, roundCount)
+        case .queue: (read, queueCount)
+        }
+    }
+
+    private var reading: Reading? {
         if terms.isPaused { return nil }
-        if let pass { return (pass.after, Self.passCount) }
-        if starvedCount > 0 { return (Event(version: passStart, key: []), Self.passCount) }
-        guard mayHaveMore, ready.count < terms.concurrency else { return nil }
-        let count = min(bounds.lanes - lanes.count, max(lanes.isEmpty ? 1 : 0, endpoint.lanesLeft))
-        return count > 0 ? (read, count) : nil
+        if pass != nil || lanes.starvedCount > 0 { return .pass }
+        // One after the other when there are both.
+        if roundCount > 0, !wasRound || queueCount == 0 { return .round }
+        return queueCount > 0 ? .queue : nil
+    }
+
+    /// How many events are to be read next that were not read yet.
+    private var queueCount: Int {
+        guard mayHaveMore, schedule.freshCount < terms.concurrency else { return 0 }
+        if parking.isEmpty { return laneSpace }
+        // Rounds have their part of the lanes, also when no more can be parked.
+        let countMax = lanes.bounds.lanes
+        let left = countMax - (countMax + 5) / 8 - lanes.count
+        return min(laneSpace, max(1, countMax / 4) - schedule.freshCount, left)
+    }
+
+    /// How many lanes there may be in addition: one at least when all those that there are wait for another attempt.
+    var laneSpace: Int {
+        let isWaiting = schedule.waitingCount == lanes.count
+        return min(lanes.bounds.lanes - lanes.count, max(isWaiting ? 1 : 0, endpoint.lanesLeft))
     }
 
     /// What `wantsEvents` asked for, in the order of the queue.
     /// - Parameter isEnd: whether there are no more.
-    package mutating func take(_ events: [Event], isEnd: Bool) {
-        if pass != nil || starvedCount > 0 { return takeAgain(events, isEnd: isEnd) }
+    /// - Returns: those that were too old.
+    package mutating func take(_ events: [Event], isEnd: Bool) -> [Settled] {
+        let reading = reading
+        wasRound = reading == .round
+        switch reading {
+        case .round: return takeForRound(events, isEnd: isEnd)
+        case .pass: takeForPass(events, isEnd: isEnd)
+        case .queue, nil: takeNew(events, isEnd: isEnd)
+        }
+        return []
+    }
+
+    private mutating func takeNew(_ events: [Event], isEnd: Bool) {
         for event in events where !unstored.contains(event) {
             let id = laneID(event)
             if let lane = lanes[id] {
-                if !lane.isSending(event.version) { append(event.version, to: lane) }
-            } else {
-                let lane = Lane(id, event)
-                lanes[id] = lane
-                charge(lane)
-                begin(event.version, lane)
+                if !lane.isSending(event.version), !parking.isGathering(lane) { lanes.append(event.version, to: lane) }
+            } else if parking.isEmpty || !parking.contains(hash(id)) {
+                begin(event.version, lanes.insert(id, event))
             }
         }
         if let last = events.last { read = last }
         if isEnd { mayHaveMore = false }
     }
 
-    /// Has an event sent next of its lane: now, or when the pause after its last attempt is over.
-    private mutating func begin(_ version: Int64, _ lane: Lane) {
-        lane.head = version
-        lane.attempts = takeAttempts(of: lane)
-        if lane.attempts.count > 0 { waiting.insert(lane) } else { ready.append(lane) }
+    func laneID(_ event: Event) -> [UInt8] {
+        if terms.isOrdered { return event.key }
+        return withUnsafeBytes(of: event.version.bigEndian) { Array($0) } + event.key
     }
 
-    /// What is known of the head's attempts.
-    private mutating func takeAttempts(of lane: Lane) -> Attempts {
-        attempted.isEmpty ? Attempts() : attempted.removeValue(forKey: lane.event) ?? Attempts()
+    /// Has an event sent next of its lane: now, or when the pause after its last attempt is over.
+    mutating func begin(_ version: Int64, _ lane: Lane) {
+        lane.head = version
+        lane.attempts = attempts.remove(lane.event) ?? DeliveryAttempts()
+        if lane.attempts.count > 0, lane.attempts.deadline > now { wait(lane) } else { schedule.append(lane) }
+    }
+
+    /// Has the head of a lane wait for its time: in memory, unless too many do.
+    private mutating func wait(_ lane: Lane) {
+        if schedule.failedCount < lanes.bounds.lanes / 2, endpoint.mayWait { return schedule.wait(lane) }
+        if attempts.insert(lane.attempts, of: lane.event) { park(lane) } else { schedule.wait(lane) }
     }
 
     /// Settled events were removed from the queue.
@@ -175,211 +238,73 @@ package struct Delivery {
         read = nil
         pass = nil
         mayHaveMore = true
-        ready = Queue()
-        waiting.removeAll()
-        starvedCount = 0
-        for lane in lanes.values {
+        schedule.removeAll()
+        parking.removeAll()
+        lanes.starvedCount = 0
+        for lane in Array(lanes.values) {
             if !lane.isStarved, !lane.isSending { remember(lane) }
-            if !lane.isSending { drop(lane) }
-            followerCount -= lane.followers.count
-            lane.followers = Queue()
-            lane.leftOut = nil
+            lanes.clear(lane)
             lane.isHungry = false
-            if lane.isSending { charge(lane) }
+            if !lane.isSending { lanes.remove(lane) }
         }
     }
 
     /// Keeps what is known of the head's attempts until it is read again.
     private mutating func remember(_ lane: Lane) {
-        if lane.attempts.failure != nil, attempted.count < 4 * bounds.lanes { attempted[lane.event] = lane.attempts }
-    }
-
-    private mutating func append(_ version: Int64, to lane: Lane) {
-        if let first = lane.leftOut?.first {
-            lane.leftOut = (first, version)
-        } else if hasSpace(lane) {
-            addFollower(version, lane)
-        } else {
-            lane.leftOut = (version, version)
-        }
-    }
-
-    private func laneID(_ event: Event) -> [UInt8] {
-        if terms.isOrdered { return event.key }
-        return withUnsafeBytes(of: event.version.bigEndian) { Array($0) } + event.key
-    }
-
-    /// Each lane may have its share of what all may have, so that they get through it about together.
-    private var share: Int { max(bounds.followers, bounds.lanes * bounds.followers / max(1, lanes.count)) }
-
-    private func hasSpace(_ lane: Lane) -> Bool {
-        let count = lane.followers.count
-        if count < bounds.followers { return true }
-        return count < share && followerCount < bounds.lanes * bounds.followers && endpoint.lanesLeft > 0
-    }
-
-    private mutating func addFollower(_ version: Int64, _ lane: Lane) {
-        lane.followers.append(version)
-        followerCount += 1
-        charge(lane)
-    }
-
-    private mutating func takeFollower(_ lane: Lane) -> Int64? {
-        guard let version = lane.followers.popFirst() else { return nil }
-        followerCount -= 1
-        charge(lane)
-        return version
-    }
-
-    /// A lane with more than its part counts as several.
-    private mutating func charge(_ lane: Lane) {
-        let count = max(1, (lane.followers.count + bounds.followers - 1) / bounds.followers)
-        if count == lane.count { return }
-        endpoint.changeLanes(by: count - lane.count)
-        chargedLanes += count - lane.count
-        lane.count = count
-    }
-
-    // MARK: Reading again
-
-    /// A second reading of a part of the queue. It begins at the first event that was left out of a lane with much space, and
-    /// serves each lane whose events it comes by, until all that had much space are full. So many lanes that advance
-    /// together cost one reading, not one each.
-    private struct Pass {
-        let from: Int64
-        var after: Event
-        /// Lanes that it goes on for.
-        var hungry: [Lane]
-        var hungryCount: Int
-        /// Lanes that were full when it came by one of their events: they get none behind it.
-        var passed: Set<ObjectIdentifier> = []
-    }
-
-    private static let passCount = 1024
-
-    private func wantsPass(_ lane: Lane) -> Bool {
-        lane.leftOut != nil && (lane.isStarved || lane.followers.count * 2 <= share)
-    }
-
-    /// The version where the next pass begins.
-    private var passStart: Int64 {
-        lanes.values.reduce(Int64.max) { start, lane in
-            wantsPass(lane) ? min(start, lane.leftOut?.first ?? .max) : start
-        }
-    }
-
-    private func newPass() -> Pass {
-        let hungry = lanes.values.filter(wantsPass)
-        for lane in hungry { lane.isHungry = true }
-        let from = passStart
-        return Pass(from: from, after: Event(version: from, key: []), hungry: hungry, hungryCount: hungry.count)
-    }
-
-    private mutating func takeAgain(_ events: [Event], isEnd: Bool) {
-        var pass = self.pass ?? newPass()
-        var isOver = isEnd
-        for event in events {
-            if let read, event.version > read.version {
-                isOver = true
-                break
-            }
-            if !unstored.contains(event), let lane = lanes[laneID(event)] { takeAgain(event.version, lane, &pass) }
-            if pass.hungryCount == 0 { break }
-        }
-        if let last = events.last { pass.after = last }
-        if isOver { for lane in pass.hungry where lane.isHungry { endWithoutMore(lane, &pass) } }
-        self.pass = isOver || pass.hungryCount == 0 ? nil : pass
-    }
-
-    private mutating func takeAgain(_ version: Int64, _ lane: Lane, _ pass: inout Pass) {
-        guard let leftOut = lane.leftOut, pass.from <= leftOut.first, leftOut.first...leftOut.last ~= version
-        else { return }
-        if pass.passed.contains(ObjectIdentifier(lane)) { return }
-        if lane.isStarved {
-            lane.isStarved = false
-            starvedCount -= 1
-            begin(version, lane)
-        } else if lane.isSending(version) {
-            // It has come by what is under way.
-        } else if hasSpace(lane) {
-            addFollower(version, lane)
-        } else {
-            lane.leftOut = (version, leftOut.last)
-            pass.passed.insert(ObjectIdentifier(lane))
-            return satisfy(lane, &pass)
-        }
-        lane.leftOut = version < leftOut.last ? (version + 1, leftOut.last) : nil
-        if lane.leftOut == nil { satisfy(lane, &pass) }
-    }
-
-    private func satisfy(_ lane: Lane, _ pass: inout Pass) {
-        if lane.isHungry { pass.hungryCount -= 1 }
-        lane.isHungry = false
-    }
-
-    /// What was left out was deleted meanwhile.
-    private mutating func endWithoutMore(_ lane: Lane, _ pass: inout Pass) {
-        satisfy(lane, &pass)
-        lane.leftOut = nil
-        guard lane.isStarved else { return }
-        starvedCount -= 1
-        drop(lane)
-    }
-
-    private mutating func drop(_ lane: Lane) {
-        lanes[lane.id] = nil
-        endpoint.changeLanes(by: -lane.count)
-        chargedLanes -= lane.count
+        if lane.attempts.failure != nil { _ = attempts.insert(lane.attempts, of: lane.event) }
     }
 
     /// Whether there are events that are not settled.
-    package var isWaiting: Bool { !lanes.isEmpty }
+    package var isWaiting: Bool { !lanes.isEmpty || !parking.isEmpty }
 
     /// Forgets all events: nothing is read or sent any more. Answers to what was sent are still to be reported.
     package mutating func end() {
-        endpoint.changeLanes(by: -chargedLanes)
-        chargedLanes = 0
-        lanes = [:]
-        ready = Queue()
-        waiting.removeAll()
-        followerCount = 0
-        starvedCount = 0
+        lanes.removeAll()
+        schedule.removeAll()
+        parking.removeAll()
+        attempts.removeAll()
         pass = nil
         mayHaveMore = false
         unstored = []
-        attempted = [:]
     }
 
     // MARK: Sending
 
     /// Takes up what waited for another attempt, and is due.
     package mutating func wake(_ now: UInt64) {
-        while let lane = waiting.popDue(now) { ready.append(lane) }
+        self.now = now
+        schedule.wake(now)
+        if let time = parking.roundTime(expired: expired), time <= now { parking.beginRound() }
     }
 
     /// Has everything that waits for another attempt sent now, and its pauses begin anew. How many attempts there were stays.
     package mutating func retry() {
-        while let lane = waiting.popDue(.max) { ready.append(lane) }
+        schedule.wake(.max)
         for lane in lanes.values { lane.attempts.pardon() }
-        for event in attempted.keys { attempted[event]?.pardon() }
+        attempts.pardon()
+        parking.retry()
     }
 
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
     package var hasMore: Bool {
-        !terms.isPaused && (!ready.isEmpty || wantsEvents != nil)
+        !terms.isPaused && (!schedule.isEmpty || wantsEvents != nil)
     }
 
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
     package mutating func next(_ now: UInt64) -> (event: Event, attempt: Int)? {
         wake(now)
-        guard !terms.isPaused, endpoint.mayBegin(now), let lane = ready.popFirst() else { return nil }
+        guard !terms.isPaused, endpoint.mayBegin(now), let lane = schedule.popFirst() else { return nil }
         endpoint.begin()
         lane.isSending = true
         return (lane.event, lane.attempts.count + 1)
     }
 
     /// When `wake` has something to do next.
-    package var retryTime: UInt64? { terms.isPaused ? nil : waiting.earliestDeadline }
+    package var retryTime: UInt64? {
+        if terms.isPaused { return nil }
+        let time = min(schedule.earliestDeadline ?? .max, parking.roundTime(expired: expired) ?? .max)
+        return time < .max ? time : nil
+    }
 
     /// What became of an attempt.
     /// - Parameter expired: events of commits before this version are not repeated any more.
@@ -418,9 +343,9 @@ package struct Delivery {
             remember(lane)
             advance(lane)
         } else if isPausing {
-            waiting.insert(lane)
+            wait(lane)
         } else {
-            ready.prepend(lane)
+            schedule.prepend(lane)
         }
     }
 
@@ -433,25 +358,8 @@ package struct Delivery {
             return true
         }
         guard let first = lane.followers.first, first < lane.head else { return false }
-        followHead(lane)
+        lanes.followHead(lane)
         return true
-    }
-
-    /// Has the head of a lane follow those that come before it.
-    private mutating func followHead(_ lane: Lane) {
-        var followers = Queue<Int64>()
-        var isIn = false
-        lane.followers.forEach { version in
-            if !isIn, version > lane.head {
-                followers.append(lane.head)
-                isIn = true
-            }
-            followers.append(version)
-        }
-        if !isIn { followers.append(lane.head) }
-        lane.followers = followers
-        followerCount += 1
-        charge(lane)
     }
 
     private mutating func settle(_ lane: Lane, _ result: Settled.Result) -> Settled {
@@ -463,36 +371,34 @@ package struct Delivery {
 
     /// Goes on to the next event of a lane, or ends it.
     private mutating func advance(_ lane: Lane) {
-        if let next = takeFollower(lane) {
+        if let next = lanes.takeFollower(lane) {
             begin(next, lane)
         } else if lane.leftOut != nil {
-            lane.attempts = Attempts()
+            lane.attempts = DeliveryAttempts()
             lane.isStarved = true
-            starvedCount += 1
+            lanes.starvedCount += 1
         } else {
-            drop(lane)
+            lanes.remove(lane)
         }
     }
 
-    /// Ends what waits and is too old, also while the endpoint can't be reached.
+    /// Ends what waits and is too old, also while the endpoint can't be reached; what is parked when it is read next.
+    /// - Parameter version: of the first commit whose events are not.
     package mutating func expire(before version: Int64) -> [Settled] {
+        expired = version
         var settled: [Settled] = []
         let old = lanes.values.filter { !$0.isSending && !$0.isStarved && $0.head < version }
         if old.isEmpty { return [] }
-        let isOld = Set(old.map { ObjectIdentifier($0) })
-        var kept = Queue<Lane>()
-        while let lane = ready.popFirst() { if !isOld.contains(ObjectIdentifier(lane)) { kept.append(lane) } }
-        ready = kept
+        schedule.remove(old)
         for lane in old {
-            waiting.remove(lane)
-            let failure = lane.attempts.failure ?? DeliveryFailure(.unreachable, "Not sent.")
+            let failure = lane.attempts.failure ?? .notSent
             // What is too old behind the head ends with it.
             while let next = lane.followers.first, next < version {
                 settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts.count, failure)))
                 unstored.insert(lane.event)
                 lane.head = next
-                lane.attempts = takeAttempts(of: lane)
-                _ = takeFollower(lane)
+                lane.attempts = attempts.remove(lane.event) ?? DeliveryAttempts()
+                _ = lanes.takeFollower(lane)
             }
             settled.append(settle(lane, .dead(attempts: lane.attempts.count, failure)))
         }

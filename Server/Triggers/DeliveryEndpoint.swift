@@ -10,6 +10,8 @@ package final class DeliveryEndpoint {
     private var pause: UInt64 = 0
     private var used = DeliveryBudget.Amounts()
     private let budget: DeliveryBudget
+    /// Lanes whose heads have failed.
+    var failedLanes = 0
 
     private var lastFailure: DeliveryFailure?
 
@@ -42,6 +44,17 @@ package final class DeliveryEndpoint {
 
     /// How many lanes its deliveries may have in addition.
     var lanesLeft: Int { max(0, (budget.free.lanes - used.lanes + 1) / 2) }
+
+    /// Whether another lane may wait for its time in memory: half of what its deliveries may have is for those.
+    var mayWait: Bool { 4 * failedLanes <= used.lanes + budget.free.lanes }
+
+    /// Whether its deliveries may remember the attempts of another event.
+    var mayRemember: Bool { used.attempts < budget.free.attempts }
+
+    func changeAttempts(by count: Int) {
+        used.attempts += count
+        budget.free.attempts -= count
+    }
 
     func changeLanes(by count: Int) {
         used.lanes += count
@@ -111,15 +124,19 @@ package final class DeliveryBudget {
         /// Of documents (or locations) whose events are known. A delivery without any gets one all the same: it could
         /// not go on.
         package var lanes = 0
+        /// Of events that have failed and are not in memory, what is known of their attempts.
+        package var attempts = 0
 
-        package init(requests: Int = 0, bodyBytes: Int = 0, lanes: Int = 0) {
+        package init(requests: Int = 0, bodyBytes: Int = 0, lanes: Int = 0, attempts: Int = 0) {
             self.requests = requests
             self.bodyBytes = bodyBytes
             self.lanes = lanes
+            self.attempts = attempts
         }
 
-        /// More requests than a server may have triggers; lanes of about 1 KB.
-        package static let all = Amounts(requests: 1024, bodyBytes: 128 << 20, lanes: 1 << 16)
+        /// More requests than a server may have triggers; lanes of about 1 KB; attempts of about 64 bytes.
+        package static let all = Amounts(
+            requests: 1024, bodyBytes: 128 << 20, lanes: 1 << 16, attempts: 1 << 20)
     }
 
     package fileprivate(set) var free: Amounts

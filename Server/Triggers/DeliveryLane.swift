@@ -1,22 +1,5 @@
 import HearthConcurrency
 
-/// The attempts of an event that were answered.
-struct DeliveryAttempts {
-    var count = 0
-    /// Those of them that the pause before the next one doesn't depend on.
-    var pardoned = 0
-    /// Why the last one failed.
-    var failure: DeliveryFailure?
-    /// When the next one may be made.
-    var deadline: UInt64 = 0
-
-    /// The next one may be made at once, and pauses begin anew.
-    mutating func pardon() {
-        pardoned = count
-        deadline = 0
-    }
-}
-
 /// The events of a document, or one event, of which the first is sent.
 final class DeliveryLane: HeapTimer {
     let id: [UInt8]
@@ -33,6 +16,8 @@ final class DeliveryLane: HeapTimer {
     /// Whether the present pass goes on for it.
     var isHungry = false
     var isSending = false
+    /// The reading of parked documents that made it; see `DeliveryParking`.
+    var round = 0
     /// As how many it counts.
     var count = 0
     /// When the head is sent again.

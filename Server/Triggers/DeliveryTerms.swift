@@ -27,6 +27,9 @@ package struct DeliveryFailure: Error, Sendable, Hashable {
         quote.isEmpty ? reason : reason.dropLast(reason.hasSuffix(".") ? 1 : 0) + ": " + quote
     }
 
+    /// Of an event that was too old before it was sent.
+    static let notSent = DeliveryFailure(.unreachable, "Not sent.")
+
     /// As administrators see it.
     package var status: String {
         switch kind {

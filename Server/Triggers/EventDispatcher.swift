@@ -434,7 +434,8 @@ package final class EventDispatcher: @unchecked Sendable {
     private func read(_ route: EventRoute) throws(Status) {
         guard let wanted = route.delivery.wantsEvents else { return }
         let events = try route.source.events(after: wanted.after, countMax: wanted.countMax)
-        route.delivery.take(events, isEnd: events.count < wanted.countMax)
+        let tooOld = route.delivery.take(events, isEnd: events.count < wanted.countMax)
+        for settled in tooOld { note(settled, route) }
     }
 
     private func ended(

@@ -71,12 +71,12 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
         isDraining || now >= settleAt || settled.count >= Self.settledMax
     }
 
-    /// Whether there is something to store now, or the first events are to be read, whose age counts from then on. All others are
-    /// read when the endpoint can have them: while it can't be reached, databases may be closed.
+    /// Whether there is something to store now, or the first events are to be read, whose age counts from then on, or those that are
+    /// too old and not in memory. All others are read when the endpoint can have them: while it can't be reached, databases may be closed.
     func needsSource(_ now: UInt64, _ isDraining: Bool) -> Bool {
         if !settled.isEmpty, settling.isEmpty, isSettlingDue(now, isDraining) { return true }
         if isDraining || termsAfterwards != nil || settled.count >= Self.settledMax { return false }
-        return !delivery.isWaiting && delivery.wantsEvents != nil
+        return delivery.wantsExpired || !delivery.isWaiting && delivery.wantsEvents != nil
     }
 
     /// Whether it has, or may have, something to send, and what was settled doesn't wait for the store.

@@ -231,6 +231,40 @@ extension EventDispatcherTests {
         #expect(dispatcher.hasDrained && sender.versions.isEmpty && left == [3])
     }
 
+    /// Many documents that fail leave memory: they keep neither another document nor their own end waiting, and what has nothing to
+    /// do reads nothing.
+    @Test func manyDocumentsThatFailKeepNothingWaiting() {
+        let bounds = DeliveryBudget.Amounts(requests: 40, bodyBytes: 1 << 20, lanes: 40, attempts: 1000)
+        let dispatcher = EventDispatcher(sender: sender, observer: observer, clock: clock, bounds: bounds)
+        func go(_ answer: Delivery.Answer, seconds: Double = 0) {
+            for _ in 0..<4 { dispatcher.runOnce() }
+            sender.answerAll(answer)
+            for _ in 0..<4 { dispatcher.runOnce() }
+            clock.advance(seconds: seconds)
+        }
+        dispatcher.set("t", trigger(concurrency: 4))
+        for version in 1...200 { source.add((Int64(version), "p\(version)")) }
+        dispatcher.notify(id) { [source] in source }
+        for _ in 0..<100 { go(.failed(DeliveryFailure(.status(500), "no"))) }
+        #expect(sender.versions.isEmpty && left.count == 200 && dispatcher.free.lanes >= 15)
+        let reads = source.accessCount.load(ordering: .relaxed)
+        for _ in 0..<20 { dispatcher.runOnce() }
+        #expect(source.accessCount.load(ordering: .relaxed) == reads)
+        // Another document's event is sent at once.
+        source.add((201, "good"))
+        dispatcher.notify(id) { [source] in source }
+        for _ in 0..<4 { dispatcher.runOnce() }
+        #expect(sender.versions == [201])
+        go(.acknowledged, seconds: 2)
+        // What is too old ends although the endpoint can't be reached.
+        go(away, seconds: 1)
+        source.state.withLock { $0.expired = 101 }
+        for _ in 0..<40 { go(away, seconds: 1) }
+        #expect(left == Array(101...200))
+        for _ in 0..<100 where !left.isEmpty { go(.acknowledged, seconds: 2) }
+        #expect(left.isEmpty && dispatcher.free.lanes == 40 && dispatcher.free.attempts == 1000)
+    }
+
     /// Its answer is stored although the database has to be opened for it.
     @Test func whatIsAnsweredWhileItDrainsIsStoredInADatabaseThatWasClosed() {
         add((1, "a"))
