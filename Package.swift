@@ -57,6 +57,8 @@ let package = Package(
             name: "HearthEvents", dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree"],
             path: "Core/Events"),
 
+        .target(name: "HearthExport", dependencies: ["HearthModel", "HearthWire"], path: "Core/Export"),
+
         // C libraries of Debian, and a few functions of the system that Swift cannot call.
         .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
         .systemLibrary(name: "CNetlink", path: "Core/Platform/CNetlink"),
@@ -177,7 +179,8 @@ let package = Package(
             dependencies: [
                 "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthRules",
                 "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
-                "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthLoadClient",
+                "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthExport",
+                "HearthLoadClient",
                 "HearthToolSupport",
             ], path: "Tools/hearth"),
         .executableTarget(
@@ -195,8 +198,8 @@ let package = Package(
         .target(
             name: "HearthFuzzing",
             dependencies: [
-                "HearthModel", "HearthEvents", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
-                "HearthTree",
+                "HearthModel", "HearthEvents", "HearthExport", "HearthWire", "HearthConcurrency", "HearthEngine",
+                "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
                 "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
             ], path: "Tools/Fuzz/Entries"),
@@ -321,6 +324,10 @@ let package = Package(
                 "HearthModel", "HearthJSON", "HearthWire", "HearthTree", "HearthEvents", "HearthTestSupport",
             ],
             path: "Tests/HearthEventsTests"),
+        .testTarget(
+            name: "HearthExportTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthExport", "HearthFuzzing", "HearthTestSupport"],
+            path: "Tests/HearthExportTests"),
         .testTarget(
             name: "HearthTriggersTests",
             dependencies: [

@@ -434,6 +434,34 @@ def trigger_seeds() -> None:
     }
     for name, answer in answers.items():
         write("endpoint", name, answer)
+    export_seeds()
+
+
+def export_seeds() -> None:
+    """Files of small exports, records with values of each kind, and lines."""
+    folder = Path(__file__).parents[1] / "Vectors" / "export"
+    for name in ("named-database", "suite/firestore_export"):
+        data = (folder / name / "all_namespaces" / "all_kinds" / "output-0").read_bytes()
+        write("export", f"{name.split('/')[0]}-log", data)
+    wanted = ("array", "array-empty", "array-map-array", "deep", "geo", "reference-elsewhere", "time", "vector-in-map")
+    types = (folder / "types" / "all_namespaces" / "all_kinds" / "output-0").read_bytes()
+    for record in full_records(types):
+        for document in wanted:
+            if b"\x12\x05types" + bytes([0x22, len(document)]) + document.encode() + b"\x0c" in record[:64]:
+                write("export", document, record)
+    for line in ("named-database", "suite"):
+        write("export", f"{line}-lines", (folder / f"{line}.ndjson").read_bytes())
+
+
+def full_records(data: bytes) -> list[bytes]:
+    """The data of the records of one fragment."""
+    records, position = [], 0
+    while position + 7 <= len(data):
+        length = int.from_bytes(data[position + 4 : position + 6], "little")
+        if data[position + 6] == 1:
+            records.append(data[position + 7 : position + 7 + length])
+        position += 7 + length
+    return records
 
 
 if __name__ == "__main__":

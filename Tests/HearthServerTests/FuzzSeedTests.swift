@@ -17,6 +17,7 @@ import Testing
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
         "treequery", "websocket", "realtime", "databaserules", "changes", "triggers", "patterns", "endpoint",
+        "export",
     ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
@@ -28,6 +29,7 @@ import Testing
             WireFuzzing.fuzzProtobuf(seed)
             WireFuzzing.fuzzJSON(seed)
             BundleFuzzing.fuzz(seed)
+            ExportFuzzing.fuzz(seed)
             NetworkFuzzing.fuzzHTTP1(seed)
             ServiceFuzzing.fuzzREST(seed)
             StorageFuzzing.fuzzIndexKeys(seed)

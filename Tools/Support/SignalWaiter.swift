@@ -21,10 +21,13 @@ package struct SignalWaiter {
     }
 
     /// Returns when one of the signals is received.
-    package func wait() {
+    /// - Returns: its number.
+    @discardableResult
+    package func wait() -> Int32 {
         var signals = signals
         var signal: Int32 = 0
         while sigwait(&signals, &signal) != 0 {}
+        return signal
     }
 
     /// From now on a signal ends the process immediately.

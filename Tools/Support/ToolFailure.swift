@@ -14,7 +14,7 @@ package struct ToolFailure: Error, Equatable {
         case configuration = 78
     }
 
-    var code: Code
+    package var code: Code
     package var message: String
 
     package init(_ code: Code, _ message: String) {

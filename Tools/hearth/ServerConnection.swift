@@ -8,8 +8,9 @@ import HearthHost
 /// Requests to a running server, one after another.
 final class ServerConnection {
     let loop: EventLoop
-    let client: HTTP2Client
+    private(set) var client: HTTP2Client
     let headers: [HTTPHeader]
+    private let configuration: HTTP2Client.Configuration
     private let hasCredential: Bool
     /// Until the first answer.
     private var protocolHint: String
@@ -30,19 +31,35 @@ final class ServerConnection {
     /// - Throws: 64 for an address that is none, 69 when the server can't be reached, 78 for a file without a token.
     init(_ parsed: ParsedOptions, defaultAddress variable: String) throws(ToolFailure) {
         let address = parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080"
-        let configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
+        configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
         protocolHint = configuration.protocolHint
         hasCredential = parsed.string("token") != nil || parsed.string("credential") != nil
         headers = [HTTPHeader("authorization", "Bearer \(try Self.token(parsed))")]
         loop = try ToolLoop.start()
-        let outcome = Awaited<HTTP2Client>()
-        HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
         do throws(Status) {
-            client = try outcome.wait()
+            client = try Self.connect(configuration, on: loop)
         } catch {
             loop.stopAndJoin()
             throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)\(protocolHint)")
         }
+    }
+
+    private static func connect(
+        _ configuration: HTTP2Client.Configuration, on loop: EventLoop
+    ) throws(Status) -> HTTP2Client {
+        let outcome = Awaited<HTTP2Client>()
+        HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
+        return try outcome.wait()
+    }
+
+    /// Opens another connection when the present one takes no more requests.
+    /// - Returns: whether it did.
+    func reopen() throws(Status) -> Bool {
+        let outcome = Awaited<Bool>()
+        loop.execute { [client] in outcome.set(.success(client.isClosed || client.hasReceivedGoAway)) }
+        guard try outcome.wait() else { return false }
+        client = try Self.connect(configuration, on: loop)
+        return true
     }
 
     private static func token(_ parsed: ParsedOptions) throws(ToolFailure) -> String {

@@ -7,7 +7,8 @@ import HearthHost
 enum Tool {
     static let commands: [ToolCommand] = [
         ServeCommand.command, CheckCommand.command, RulesCommand.command, BundleCommand.command,
-        DatabaseCommand.command, TriggersCommand.command, TokenCommand.command, BenchCommand.command,
+        ExportCommand.command, ImportCommand.command, DatabaseCommand.command, TriggersCommand.command,
+        TokenCommand.command, BenchCommand.command,
         VersionCommand.command, HelpCommand.command,
     ]
 

@@ -1,7 +1,7 @@
 import HearthModel
 
 /// Strings from borrowed bytes: invalid UTF-8 is an error, and is never repaired.
-enum UTF8String {
+package enum UTF8String {
     /// - Throws: INVALID_ARGUMENT when the bytes are not valid UTF-8.
     @inline(__always)
     static func string(_ bytes: UnsafeRawBufferPointer) throws(Status) -> String {
@@ -14,7 +14,7 @@ enum UTF8String {
 
     /// Whether all bytes are well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
     @inline(__always)
-    static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let ascii = asciiPrefix(bytes, from: 0)
         return ascii == bytes.count || isValid(bytes, from: ascii)
     }

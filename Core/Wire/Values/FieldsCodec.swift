@@ -40,7 +40,7 @@ package enum FieldsCodec {
 extension [UInt8] {
     /// `withUnsafeBytes` for bodies that throw `Status`.
     @inline(__always)
-    func withBytes<T>(_ body: (UnsafeRawBufferPointer) throws(Status) -> T) throws(Status) -> T {
+    package func withBytes<T>(_ body: (UnsafeRawBufferPointer) throws(Status) -> T) throws(Status) -> T {
         let result = withUnsafeBytes { buffer -> Result<T, Status> in
             do throws(Status) { return .success(try body(buffer)) } catch { return .failure(error) }
         }

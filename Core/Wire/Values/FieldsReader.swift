@@ -180,7 +180,7 @@ package struct FieldsReader {
     }
 
     /// Whether the entries of a map represent a vector. Validation allows no other map with a first key `__type__`.
-    static func isVector(_ buffer: UnsafeRawBufferPointer, _ entries: Range<Int>) throws(Status) -> Bool {
+    package static func isVector(_ buffer: UnsafeRawBufferPointer, _ entries: Range<Int>) throws(Status) -> Bool {
         var reader = ProtobufReader(buffer, entries)
         guard let first = try reader.nextEntry(tag: ProtobufReader.mapEntryTag) else { return false }
         return buffer[first.name].elementsEqual(VectorForm.typeKey.utf8)
@@ -224,11 +224,11 @@ extension String {
 
 extension ProtobufReader {
     /// The tag of an entry of MapValue.fields.
-    static let mapEntryTag: UInt32 = 1 << 3 | 2
+    package static let mapEntryTag: UInt32 = 1 << 3 | 2
 
     /// The next entry of a map<string, Value>; nil at the end. Other fields are skipped.
     @inline(__always)
-    mutating func nextEntry(tag entryTag: UInt32) throws(Status) -> FieldsReader.Entry? {
+    package mutating func nextEntry(tag entryTag: UInt32) throws(Status) -> FieldsReader.Entry? {
         while !isAtEnd {
             let start = position
             let tag = try readTag()

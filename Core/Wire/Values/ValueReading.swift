@@ -3,22 +3,22 @@ import HearthModel
 /// google.firestore.v1.Value and the maps that hold it, from the binary form to the model.
 extension ProtobufReader {
     /// Tags of Value's members: `number << 3 | wireType`.
-    enum ValueTag {
-        static let boolean: UInt32 = 1 << 3
-        static let integer: UInt32 = 2 << 3
-        static let double: UInt32 = 3 << 3 | 1
-        static let reference: UInt32 = 5 << 3 | 2
-        static let map: UInt32 = 6 << 3 | 2
-        static let geoPoint: UInt32 = 8 << 3 | 2
-        static let array: UInt32 = 9 << 3 | 2
-        static let timestamp: UInt32 = 10 << 3 | 2
-        static let null: UInt32 = 11 << 3
-        static let string: UInt32 = 17 << 3 | 2
-        static let bytes: UInt32 = 18 << 3 | 2
-        static let fieldReference: UInt32 = 19 << 3 | 2
-        static let function: UInt32 = 20 << 3 | 2
-        static let pipeline: UInt32 = 21 << 3 | 2
-        static let variableReference: UInt32 = 22 << 3 | 2
+    package enum ValueTag {
+        package static let boolean: UInt32 = 1 << 3
+        package static let integer: UInt32 = 2 << 3
+        package static let double: UInt32 = 3 << 3 | 1
+        package static let reference: UInt32 = 5 << 3 | 2
+        package static let map: UInt32 = 6 << 3 | 2
+        package static let geoPoint: UInt32 = 8 << 3 | 2
+        package static let array: UInt32 = 9 << 3 | 2
+        package static let timestamp: UInt32 = 10 << 3 | 2
+        package static let null: UInt32 = 11 << 3
+        package static let string: UInt32 = 17 << 3 | 2
+        package static let bytes: UInt32 = 18 << 3 | 2
+        package static let fieldReference: UInt32 = 19 << 3 | 2
+        package static let function: UInt32 = 20 << 3 | 2
+        package static let pipeline: UInt32 = 21 << 3 | 2
+        package static let variableReference: UInt32 = 22 << 3 | 2
 
         /// The member's name when only pipelines allow it.
         static func unsupportedName(_ tag: UInt32) -> StaticString? {
@@ -99,7 +99,7 @@ extension ProtobufReader {
 
     /// One NaN for all: the payload has no meaning in Firestore, and equal documents have equal bytes.
     @inline(__always)
-    static func canonical(_ bits: UInt64) -> Double {
+    package static func canonical(_ bits: UInt64) -> Double {
         let number = Double(bitPattern: bits)
         return number.isNaN ? .nan : number
     }
@@ -240,7 +240,7 @@ extension ProtobufReader {
         return try message.timestamp()
     }
 
-    mutating func readNestedTimestampMessage() throws(Status) -> TimestampMessage {
+    package mutating func readNestedTimestampMessage() throws(Status) -> TimestampMessage {
         let range = try readRange()
         let outer = end
         position = range.lowerBound
@@ -258,7 +258,7 @@ extension ProtobufReader {
         return message
     }
 
-    mutating func readNestedGeoPoint() throws(Status) -> GeoPoint {
+    package mutating func readNestedGeoPoint() throws(Status) -> GeoPoint {
         let range = try readRange()
         let outer = end
         position = range.lowerBound

@@ -30,6 +30,7 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
     "triggers": { TriggerFuzzing.fuzzDefinitions($0) },
     "patterns": { TriggerFuzzing.fuzzPatterns($0) },
+    "export": { ExportFuzzing.fuzz($0) },
     "endpoint": { EndpointFuzzing.fuzz($0) },
 ]
 

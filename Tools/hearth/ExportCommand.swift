@@ -1,0 +1,162 @@
+import HearthExport
+import HearthModel
+import HearthToolSupport
+import HearthWire
+
+/// `hearth export`
+enum ExportCommand {
+    static let command = ToolCommand(
+        name: "export", summary: "Export the documents of a Firestore database.", help: { help() },
+        run: { arguments throws(ToolFailure) in try run(arguments) })
+
+    private static let options =
+        [
+            Option("collection-ids", "A,B", "Only these collection groups. Default: all documents."),
+            Option("read-time", "TIME", "The moment that is exported (RFC 3339). Default: now."),
+            Option(
+                "format", "FORMAT", "google: a folder as Firestore's managed export. ndjson: a file. Default google."),
+            Option("name", "NAME", "google: the name in the export. Default: the last component of FOLDER."),
+            Option("force", nil, "Replace what is there, when the export is whole."),
+        ] + FirestoreConnection.options
+
+    private static func help() -> String {
+        """
+        Usage: hearth export FOLDER [options]
+               hearth export FILE --format ndjson [options]
+
+        Reads all documents at one moment, so that the export is consistent while others write, and writes them to a
+        folder that `hearth import`, Google's emulator and `gcloud firestore import` read. With --format ndjson: a JSON
+        document a line, to a file or, as -, to standard output.
+
+            hearth export seed --project demo
+            hearth export copy --address firestore.googleapis.com:443 --tls --project my-project \\
+                --token "$(gcloud auth print-access-token)"
+
+        \(OptionHelp.string(options))
+
+        FOLDER appears when all is durable: what an interrupted export leaves is named FOLDER.partial-… .
+
+        Exit codes: 0 all is well, 1 the server refused, 64 wrong usage, 69 the server can't be reached or was lost,
+        73 the output can't be written, 130 and 143 ended by a signal.
+        """
+    }
+
+    private static func run(_ words: [String]) throws(ToolFailure) {
+        let parsed = try ParsedOptions(words, options: options, argumentsMax: 1)
+        guard let path = parsed.arguments.first, !path.isEmpty else { throw .usage("FOLDER is missing.") }
+        let collectionIDs = try CollectionIDs.list(parsed)
+        let readTime = try readTime(parsed.string("read-time"))
+        let isLines = try isLines(parsed)
+        let name = try name(parsed, path)
+        try checkTarget(path, isLines: isLines, parsed.flag("force"))
+        let interruption = try Interruption()
+        let connection = try FirestoreConnection(parsed)
+        defer { connection.close() }
+        let output = try output(
+            path, isLines: isLines, name: name, connection.database, collectionIDs, replaces: parsed.flag("force"))
+        interruption.setCleanUp { output.abandon() }
+        let progress = DocumentProgress("exported", isQuiet: parsed.flag("quiet"))
+        let export = DocumentExport(connection, to: output, at: readTime, interruption, progress)
+        do throws(ToolFailure) {
+            try export.run(collectionIDs: collectionIDs)
+            try finish(output, interruption)
+        } catch {
+            progress.clear()
+            interruption.whole { output.abandon() }
+            throw error
+        }
+        let files = output.fileCount > 0 ? ", " + DocumentProgress.count(output.fileCount, "file") : ""
+        progress.finish(
+            "exported \(DocumentProgress.count(export.documentCount, "document"))\(files), "
+                + DocumentProgress.size(output.sizeBytes))
+    }
+
+    private static func finish(_ output: any DocumentOutput, _ interruption: Interruption) throws(ToolFailure) {
+        do throws(Status) {
+            try interruption.whole { () throws(Status) in try output.finish() }
+        } catch {
+            throw ToolFailure(.data, error.message)
+        }
+    }
+
+    private static func output(
+        _ path: String, isLines: Bool, name: String, _ database: DatabaseName, _ collectionIDs: [String]?,
+        replaces: Bool
+    ) throws(ToolFailure) -> any DocumentOutput {
+        do throws(Status) {
+            if isLines { return try LineOutput(path) }
+            return try FolderOutput(
+                path, name: name, database: database, collectionIDs: collectionIDs, replaces: replaces)
+        } catch {
+            throw ToolFailure(.data, error.message)
+        }
+    }
+
+    // MARK: Options
+
+    private static func isLines(_ parsed: ParsedOptions) throws(ToolFailure) -> Bool {
+        switch parsed.string("format") {
+        case nil, "google": return false
+        case "ndjson":
+            if parsed.string("name") != nil { throw .usage("--name is for --format google.") }
+            return true
+        case let format?: throw .usage("--format is google or ndjson, not \"\(format)\".")
+        }
+    }
+
+    private static func name(_ parsed: ParsedOptions, _ path: String) throws(ToolFailure) -> String {
+        let path = Folders.withoutEnd(path)
+        let name =
+            parsed.string("name") ?? path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        if name.isEmpty || name.contains("/") || name == "." || name == ".." {
+            throw .usage("The export needs a name without slashes: pass --name.")
+        }
+        return name
+    }
+
+    private static func readTime(_ string: String?) throws(ToolFailure) -> TimestampMessage? {
+        guard let string else { return nil }
+        guard let time = RFC3339.parse(string) else {
+            throw .usage("--read-time expects a time such as 2026-01-31T12:30:00Z, not \"\(string)\".")
+        }
+        return TimestampMessage(seconds: time.seconds, nanos: time.nanoseconds)
+    }
+
+    private static func checkTarget(_ path: String, isLines: Bool, _ force: Bool) throws(ToolFailure) {
+        if isLines {
+            if path == "-" { return }
+            if Folders.isFolder(path) { throw .usage("\(path) is a folder; --format ndjson writes a file.") }
+            if !force, Folders.exists(path) { throw .usage("\(path) is there already: pass --force to replace it.") }
+            return
+        }
+        if path == "-" { throw .usage("Only --format ndjson writes to standard output.") }
+        guard Folders.exists(path) else { return }
+        guard Folders.isFolder(path) else { throw .usage("\(path) is a file.") }
+        do throws(Status) {
+            if !force, try !Folders.names(path).isEmpty {
+                throw .invalidArgument("\(path) is not empty: pass --force to replace it.")
+            }
+        } catch {
+            throw .usage(error.message)
+        }
+    }
+}
+
+/// The option `--collection-ids`.
+enum CollectionIDs {
+    /// - Returns: nil for all.
+    static func list(_ parsed: ParsedOptions) throws(ToolFailure) -> [String]? {
+        guard let string = parsed.string("collection-ids") else { return nil }
+        var ids: [String] = []
+        for id in string.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+            do throws(Status) {
+                try ResourceName.validate(collectionID: id)
+            } catch {
+                throw .usage("--collection-ids: \(error.message)")
+            }
+            if ids.contains(id) { throw .usage("--collection-ids names \"\(id)\" twice.") }
+            ids.append(id)
+        }
+        return ids
+    }
+}
