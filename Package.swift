@@ -120,10 +120,18 @@ let package = Package(
             ],
             path: "Server/Triggers"),
         .target(
+            name: "HearthBackup",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
+                "HearthNetwork", "HearthHost", "CLinux", "COpenSSL",
+            ],
+            path: "Server/Backup"),
+        .target(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
                 "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
+                "HearthBackup",
             ],
             path: "Server/Assembly"),
 
@@ -175,7 +183,7 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthRules",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthBackup", "HearthRules",
                 "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthLoadClient",
                 "HearthToolSupport",
@@ -303,6 +311,13 @@ let package = Package(
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(
+            name: "HearthBackupTests",
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthHost", "HearthBackup",
+                "HearthTestSupport",
+            ],
+            path: "Tests/HearthBackupTests"),
+        .testTarget(
             name: "HearthRealtimeTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
@@ -379,7 +394,8 @@ let package = Package(
             name: "HearthToolTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthTriggers", "HearthToolSupport", "HearthTestSupport", "hearth",
+                "HearthRealtimeServer", "HearthTriggers", "HearthBackup", "HearthToolSupport", "HearthTestSupport",
+                "hearth",
                 "hearth-bench",
             ],
             path: "Tests/HearthToolTests"),

@@ -1,7 +1,6 @@
 import HearthToolSupport
 import HearthModel
 import HearthServer
-import HearthDocuments
 
 /// `hearth check`
 enum CheckCommand {
@@ -37,12 +36,7 @@ enum CheckCommand {
         let isRepairing = parsed.flag("repair")
         let results: [DatabaseCheck]
         do throws(Status) {
-            let provider = try Stores.firestore(in: folder, isReadOnly: !isRepairing)
-            let names = try provider.databases().sorted { $0.description < $1.description }
-            var found: [DatabaseCheck] = []
-            for name in names { found.append(DatabaseCheck(name, provider, isRepairing: isRepairing)) }
-            found += try trees(in: folder)
-            results = found
+            results = try DatabaseCheck.all(in: folder, hasDatabases: true, isRepairing: isRepairing)
         } catch {
             throw ToolFailure(.data, error.message)
         }
@@ -55,13 +49,6 @@ enum CheckCommand {
             "\(failures.count) of \(CheckReport.count(results.count, "database")) "
                 + (failures.count == 1 ? "has problems." : "have problems.")
                 + (canRepair ? " `hearth check --repair` rebuilds index entries from documents." : ""))
-    }
-
-    /// The namespaces of the Realtime Database; there may be none.
-    private static func trees(in folder: String) throws(Status) -> [DatabaseCheck] {
-        guard let provider = try Stores.realtime(in: folder, isReadOnly: true) else { return [] }
-        return try provider.databases().sorted { $0.description < $1.description }
-            .map { DatabaseCheck(tree: $0, provider) }
     }
 
     private static func folder(_ parsed: ParsedOptions) throws(ToolFailure) -> String {

@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthDocuments
+import HearthServer
 import HearthTreeStorage
 import HearthTriggers
 
@@ -22,6 +23,26 @@ struct DatabaseCheck {
     private(set) var isTree = false
 
     init(_ name: DatabaseName) { self.name = name }
+
+    /// Checks all databases and namespaces of a data folder.
+    /// - Parameter hasDatabases: false when it is known that there are none of Firestore; else a folder without any is no
+    ///   data folder.
+    /// - Throws: when the folder can't be used.
+    static func all(
+        in folder: String, hasDatabases: Bool, isRepairing: Bool
+    ) throws(Status) -> [DatabaseCheck] {
+        var found: [DatabaseCheck] = []
+        if hasDatabases {
+            let provider = try Stores.firestore(in: folder, isReadOnly: !isRepairing)
+            for name in try provider.databases().sorted(by: { $0.description < $1.description }) {
+                found.append(DatabaseCheck(name, provider, isRepairing: isRepairing))
+            }
+        }
+        // There may be none.
+        guard let trees = try Stores.realtime(in: folder, isReadOnly: true) else { return found }
+        return found
+            + (try trees.databases().sorted { $0.description < $1.description }.map { DatabaseCheck(tree: $0, trees) })
+    }
 
     init(tree name: DatabaseName, _ provider: any StoreProvider) {
         self.name = name
