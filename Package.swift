@@ -122,10 +122,18 @@ let package = Package(
             ],
             path: "Server/Triggers"),
         .target(
+            name: "HearthBackup",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
+                "HearthNetwork", "HearthHost", "CLinux", "COpenSSL",
+            ],
+            path: "Server/Backup"),
+        .target(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
                 "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
+                "HearthBackup",
             ],
             path: "Server/Assembly"),
 
@@ -177,7 +185,7 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthRules",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthBackup", "HearthRules",
                 "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthExport",
                 "HearthLoadClient",
@@ -306,6 +314,13 @@ let package = Package(
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(
+            name: "HearthBackupTests",
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthHost", "HearthBackup",
+                "HearthTestSupport",
+            ],
+            path: "Tests/HearthBackupTests"),
+        .testTarget(
             name: "HearthRealtimeTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
@@ -386,7 +401,8 @@ let package = Package(
             name: "HearthToolTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthTriggers", "HearthToolSupport", "HearthTestSupport", "hearth",
+                "HearthRealtimeServer", "HearthTriggers", "HearthBackup", "HearthToolSupport", "HearthTestSupport",
+                "hearth",
                 "hearth-bench",
             ],
             path: "Tests/HearthToolTests"),

@@ -182,7 +182,8 @@ package final class Database: Sendable {
             catalog: catalog, owner: self, history: changes.history)
     }
 
-    static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
+    /// The version of the last commit that a snapshot shows, in microseconds since 1970; 0 before the first.
+    package static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 

@@ -44,6 +44,10 @@ package protocol Store: AnyObject, Sendable {
     /// What somebody who checks the store may want to know of it, though it is no defect.
     var notice: String? { get }
 
+    /// The engine's file as it is now, for backups. Waits for a commit under way.
+    /// - Throws: FAILED_PRECONDITION when the engine keeps no file; UNAVAILABLE when it can't be read.
+    func image() throws(Status) -> any StoreImage
+
     /// The space that the data takes, for monitoring; nil when the store does not know.
     var sizeBytes: Int? { get }
 
@@ -70,6 +74,10 @@ extension Store {
     package func close(because reason: Status) { close() }
     package func takeDelay() -> Int { 0 }
     package func settle() -> Bool { true }
+
+    package func image() throws(Status) -> any StoreImage {
+        throw .failedPrecondition("This store keeps no file.")
+    }
 
     package var sizeBytes: Int? { nil }
 

@@ -1,3 +1,4 @@
+import HearthBackup
 import HearthHost
 import HearthFirestoreServer
 import HearthRealtimeServer
@@ -52,6 +53,8 @@ package final class Server: Sendable {
         package var realtimeRules: String?
         package var realtimeRulesByName: [String: String] = [:]
         package var triggers = Triggers.Configuration()
+        /// Backups on a timer; nil for none.
+        package var backups: BackupSchedule.Configuration?
         /// The top-level collection of which each database's documents are deleted when they are old (`OnceLedger`); empty for
         /// none.
         package var onceCollection = "_once"
@@ -84,6 +87,8 @@ package final class Server: Sendable {
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
     private let triggers: Triggers
+    private let backups: BackupService
+    private let backupSchedule: BackupSchedule?
     /// The types that serve routes, by name, for the tests that check each of them.
     let routeFamilies: [String]
     /// The network that `/metrics` reads; emptied at the end, because the network holds what reads it.
@@ -107,6 +112,11 @@ package final class Server: Sendable {
         onceCollection = configuration.onceCollection
         tls = configuration.network.tls
         triggers = try Triggers(configuration)
+        let backups = BackupService(stores.backups, log: log)
+        self.backups = backups
+        backupSchedule = try configuration.backups.map { schedule throws(Status) in
+            try BackupSchedule(schedule, dataFolder: configuration.dataFolder, backups, log: log)
+        }
         registry = DatabaseRegistry(
             provider: stores.firestore, threads: lifecycle, openStores: openStores, clock: clock,
             allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
@@ -150,6 +160,7 @@ package final class Server: Sendable {
             WorkloadMetrics(pool: pool, reads: longReads, memory: memory), triggers)
         if let expiry { metrics.further.append { expiry.write(to: &$0) } }
         metrics.changeReaders = { changeReaders.present }
+        if let backupSchedule { metrics.further.append { backupSchedule.write(to: &$0) } }
         let changes = ChangesHTTP(
             service: service, readers: changeReaders, project: configuration.project, observer: observer, clock: clock)
         let extensions =
@@ -157,7 +168,8 @@ package final class Server: Sendable {
             + [
                 RulesAdminHTTP(library: library, service: service, observer: observer),
                 FirebaseToolsHTTP(service: service, observer: observer),
-            ] + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) + [changes]
+            ] + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) 
+            + [changes, Self.backupRoute(backups, service, observer, log)]
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory, shares),
@@ -242,6 +254,22 @@ package final class Server: Sendable {
         ]
     }
 
+    private static func backupRoute(
+        _ backups: BackupService, _ service: FirestoreService, _ observer: RequestObserver, _ log: Log
+    ) -> BackupHTTP {
+        let (authenticator, access) = (service.authenticator, service.access)
+        return BackupHTTP(service: backups, streams: service.streams, observer: observer, log: log) { exchange, done in
+            authenticator.identify(exchange.head.firstValue("authorization"), on: exchange.loop) { result in
+                done(
+                    Result { () throws(Status) in
+                        // Who has a copy of everything has all that a read-only credential lacks, secrets of triggers among it.
+                        try access.requireAdministrator(
+                            try result.get(), of: .server, .writes, "Backups are for administrators.")
+                    })
+            }
+        }
+    }
+
     /// The web pages that may use the server; nil for any.
     private static func origins(_ configuration: Configuration) -> OriginPolicy? {
         guard configuration.isEmulator else { return nil }
@@ -320,7 +348,7 @@ package final class Server: Sendable {
         logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
-            triggers: triggers, threads: self.upkeep, onceCollection: onceCollection,
+            triggers: triggers, backups: backupSchedule, threads: self.upkeep, onceCollection: onceCollection,
             expiry: expiry)
         let (clock, log, registry) = (clock, log, registry)
         let pressure = CachePressure(memory.pool)
@@ -345,6 +373,7 @@ package final class Server: Sendable {
         let begin = MonotonicTime.now
         triggers.service.beginStop()
         streams.close()
+        backups.stop()
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil

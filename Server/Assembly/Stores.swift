@@ -1,4 +1,5 @@
 import Glibc
+import HearthBackup
 import HearthEngine
 import HearthHost
 import HearthModel
@@ -16,6 +17,8 @@ package struct Stores: Sendable {
     let realtime: any StoreProvider
     /// Where these have their files; nil in memory.
     let realtimeFolder: String?
+    /// What backups are made of; nil in memory.
+    let backups: BackupSource?
 
     /// Opens the stores of a server.
     /// - Parameter health: is notified when commits begin to fail.
@@ -25,6 +28,7 @@ package struct Stores: Sendable {
             firestore = MemoryStoreProvider()
             realtime = MemoryStoreProvider()
             realtimeFolder = nil
+            backups = nil
             return
         }
         func options(_ product: StorageHealth.Product) -> SQLiteStoreOptions {
@@ -38,8 +42,12 @@ package struct Stores: Sendable {
         Self.warnOfEngine(configuration.log)
         let folder = Self.realtimeFolder(in: dataFolder)
         firestore = documents
-        realtime = try SQLiteStoreProvider(path: folder, options: options(.realtime))
+        let namespaces = try SQLiteStoreProvider(path: folder, options: options(.realtime))
+        realtime = namespaces
         realtimeFolder = folder
+        backups = BackupSource(
+            folder: dataFolder, databases: documents, namespaces: namespaces, namespaceFolder: Self.realtimeName,
+            project: configuration.project)
     }
 
     /// Logged once a start: other programs that use this library may lose data by its defect.
@@ -51,7 +59,9 @@ package struct Stores: Sendable {
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
-    private static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
+    private static func realtimeFolder(in dataFolder: String) -> String { "\(dataFolder)/\(realtimeName)" }
+
+    private static let realtimeName = "+realtime"
 
     // MARK: For tools
 

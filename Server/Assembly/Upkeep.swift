@@ -1,3 +1,4 @@
+import HearthBackup
 import HearthHost
 import HearthFirestoreServer
 import HearthRealtimeServer
@@ -23,6 +24,7 @@ final class Upkeep: Sendable {
     private let certificate: CertificateFiles?
     private let openStores: OpenStores
     private let triggers: Triggers
+    private let backups: BackupSchedule?
     private let threads: LifecycleThreads
     private let once: OnceUpkeep
     /// Nil when expired documents stay.
@@ -33,8 +35,8 @@ final class Upkeep: Sendable {
 
     init(
         registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
-        openStores: OpenStores, triggers: Triggers, threads: LifecycleThreads, onceCollection: String,
-        expiry: ExpiryUpkeep?, clock: any Clock = SystemClock()
+        openStores: OpenStores, triggers: Triggers, backups: BackupSchedule?, threads: LifecycleThreads,
+        onceCollection: String, expiry: ExpiryUpkeep?, clock: any Clock = SystemClock()
     ) {
         self.registry = registry
         self.realtime = realtime
@@ -42,6 +44,7 @@ final class Upkeep: Sendable {
         self.certificate = certificate
         self.openStores = openStores
         self.triggers = triggers
+        self.backups = backups
         self.threads = threads
         once = OnceUpkeep(collection: onceCollection, threads: threads)
         self.expiry = expiry
@@ -69,6 +72,7 @@ final class Upkeep: Sendable {
         realtime.pollRules()
         certificate?.poll()
         triggers.poll()
+        backups?.tick()
         realtime.runUnfinished()
         let now = clock.monotonicNanoseconds()
         closeUnused(existing: false, at: now, idleNanoseconds: Self.deferredIdleNanoseconds)

@@ -329,6 +329,7 @@ enum Outcome: Equatable {
             Route(method: "DELETE", path: "/hearth/v1/triggers/t/dead-letters", demand: .changesServer),
             Route(method: "POST", path: "/hearth/v1/triggers/t/replay", demand: .changesServer, body: "{}"),
             Route(method: "POST", path: "/hearth/v1/triggers/t/retry", demand: .changesServer),
+            Route(method: "GET", path: "/hearth/v1/backup", demand: .changesServer),
             Route(method: "GET", path: "/hearth/v1/changes", demand: .administers(.reads)),
             Route(method: "GET", path: "/hearth/v1/changes/p/(default)?snapshot=true", demand: .administers(.reads)),
             Route(method: "POST", path: "/hearth/v1/triggers/t/test", demand: .changesServer, body: "{}"),

@@ -1,3 +1,4 @@
+import HearthBackup
 @testable import HearthToolSupport
 import HearthTestSupport
 import HearthHost
@@ -70,6 +71,28 @@ import Testing
             try ServeResolution.unknownMembers(of: root).map(\.message) == [
                 "f:1:92: x: Unknown setting.", "f:1:103: prot: Unknown setting; did you mean \"port\"?",
             ])
+    }
+
+    @Test func backupsOnATimer() throws {
+        folder.write("hearth.json", #"{"backups": {"folder": "b"}}"#)
+        var wanted = BackupSchedule.Configuration(folder: "\(folder.path)/b", everySeconds: 86_400, keep: 7)
+        #expect(try settings().backups == wanted)
+        folder.write("hearth.json", #"{"backups": {"folder": "/b", "every": "90m", "keep": 3}}"#)
+        wanted = BackupSchedule.Configuration(folder: "/b", everySeconds: 5400, keep: 3)
+        #expect(try settings().backups == wanted)
+        for (json, end) in [
+            (#"{"every": "1h"}"#, "backups: \"folder\" is missing: where to keep the backups."),
+            (#"{"folder": "b", "evry": "1h"}"#, "evry: Unknown setting; did you mean \"every\"?"),
+            (
+                #"{"folder": "b", "every": "59s"}"#,
+                "every: Expected a duration from 60s to 366d, such as \"24h\"."
+            ),
+            (#"{"folder": "b", "keep": 0}"#, "keep: Expected a whole number from 1 to 10000."),
+        ] {
+            folder.write("hearth.json", "{\"backups\": \(json)}")
+            let failure = #expect(throws: ToolFailure.self) { try settings() }
+            #expect(failure?.message.hasSuffix(end) == true, "\(failure as Any)")
+        }
     }
 
     @Test(arguments: [

@@ -1,7 +1,6 @@
 import HearthToolSupport
 import HearthModel
 import HearthServer
-import HearthDocuments
 
 /// `hearth check`
 enum CheckCommand {
@@ -40,12 +39,7 @@ enum CheckCommand {
         let isRepairing = parsed.flag("repair")
         let results: [DatabaseCheck]
         do throws(Status) {
-            let provider = try Stores.firestore(in: folder, isReadOnly: !isRepairing)
-            let names = try provider.databases().sorted { $0.description < $1.description }
-            var found: [DatabaseCheck] = []
-            for name in names { found.append(DatabaseCheck(name, provider, isRepairing: isRepairing)) }
-            found += try trees(in: folder, isRepairing: isRepairing)
-            results = found
+            results = try DatabaseCheck.all(in: folder, hasDatabases: true, isRepairing: isRepairing)
         } catch {
             throw ToolFailure(.data, error.message)
         }
@@ -58,28 +52,6 @@ enum CheckCommand {
             "\(failures.count) of \(CheckReport.count(results.count, "database")) "
                 + (failures.count == 1 ? "has problems." : "have problems.")
                 + (canRepair ? Self.advice : ""))
-    }
-
-    /// The namespaces of the Realtime Database; there may be none.
-    private static func trees(in folder: String, isRepairing: Bool) throws(Status) -> [DatabaseCheck] {
-        let checks = try readTrees(in: folder, isRepairing: isRepairing)
-        if !isRepairing || !checks.contains(where: \.isRepairable) { return checks }
-        guard let provider = try Stores.realtime(in: folder, isReadOnly: false) else { return checks }
-        for check in checks where check.isRepairable { try DatabaseCheck.repair(tree: check.name, provider) }
-        provider.close()
-        let repaired = Set(checks.filter(\.isRepairable).map(\.name))
-        return try readTrees(in: folder, isRepairing: isRepairing).map { check in
-            var check = check
-            check.areCountsForgotten = repaired.contains(check.name)
-            return check
-        }
-    }
-
-    private static func readTrees(in folder: String, isRepairing: Bool) throws(Status) -> [DatabaseCheck] {
-        guard let provider = try Stores.realtime(in: folder, isReadOnly: true) else { return [] }
-        defer { provider.close() }
-        return try provider.databases().sorted { $0.description < $1.description }
-            .map { DatabaseCheck(tree: $0, provider, isRepairing: isRepairing) }
     }
 
     private static func folder(_ parsed: ParsedOptions) throws(ToolFailure) -> String {

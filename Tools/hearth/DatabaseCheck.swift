@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthDocuments
+import HearthServer
 import HearthTreeStorage
 import HearthTriggers
 
@@ -28,6 +29,45 @@ struct DatabaseCheck {
     private(set) var isTree = false
 
     init(_ name: DatabaseName) { self.name = name }
+
+    /// Checks all databases and namespaces of a data folder.
+    /// - Parameter hasDatabases: false when it is known that there are none of Firestore; else a folder without any is no
+    ///   data folder.
+    /// - Throws: when the folder can't be used.
+    static func all(
+        in folder: String, hasDatabases: Bool, isRepairing: Bool
+    ) throws(Status) -> [DatabaseCheck] {
+        var found: [DatabaseCheck] = []
+        if hasDatabases {
+            let provider = try Stores.firestore(in: folder, isReadOnly: !isRepairing)
+            for name in try provider.databases().sorted(by: { $0.description < $1.description }) {
+                found.append(DatabaseCheck(name, provider, isRepairing: isRepairing))
+            }
+        }
+        return found + (try trees(in: folder, isRepairing: isRepairing))
+    }
+
+    /// The namespaces of the Realtime Database; there may be none.
+    private static func trees(in folder: String, isRepairing: Bool) throws(Status) -> [DatabaseCheck] {
+        let checks = try readTrees(in: folder, isRepairing: isRepairing)
+        if !isRepairing || !checks.contains(where: \.isRepairable) { return checks }
+        guard let provider = try Stores.realtime(in: folder, isReadOnly: false) else { return checks }
+        for check in checks where check.isRepairable { try repair(tree: check.name, provider) }
+        provider.close()
+        let repaired = Set(checks.filter(\.isRepairable).map(\.name))
+        return try readTrees(in: folder, isRepairing: isRepairing).map { check in
+            var check = check
+            check.areCountsForgotten = repaired.contains(check.name)
+            return check
+        }
+    }
+
+    private static func readTrees(in folder: String, isRepairing: Bool) throws(Status) -> [DatabaseCheck] {
+        guard let provider = try Stores.realtime(in: folder, isReadOnly: true) else { return [] }
+        defer { provider.close() }
+        return try provider.databases().sorted { $0.description < $1.description }
+            .map { DatabaseCheck(tree: $0, provider, isRepairing: isRepairing) }
+    }
 
     init(tree name: DatabaseName, _ provider: any StoreProvider, isRepairing: Bool) {
         self.name = name

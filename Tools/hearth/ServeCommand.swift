@@ -54,6 +54,7 @@ enum ServeCommand {
         configuration.triggers.definitions = settings.triggers
         configuration.triggers.functionsEmulator = settings.functionsEmulator
         configuration.triggers.location = settings.location
+        configuration.backups = settings.backups
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.changesRetentionSeconds = settings.changesRetentionSeconds
         configuration.allowsClockSkew = settings.allowsClockSkew

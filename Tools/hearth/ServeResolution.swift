@@ -1,4 +1,5 @@
 import HearthToolSupport
+import HearthBackup
 import HearthModel
 import HearthHost
 import HearthFirestoreServer
@@ -12,6 +13,7 @@ struct ServeResolution {
     private var identity = IdentityConfiguration()
     private var bundles: ConfigurationValue?
     private var triggers: ConfigurationValue?
+    private var backups: BackupSchedule.Configuration?
     private var path = ""
     private var warnings: [String] = []
 
@@ -65,6 +67,10 @@ struct ServeResolution {
                     identity = try IdentityConfiguration(member.value, folder: ownFolder)
                     continue
                 }
+                if member.name == "backups" {
+                    backups = try Self.backups(member.value, ownFolder)
+                    continue
+                }
                 if member.name == "changes" {
                     try readChanges(member.value, path)
                     continue
@@ -88,7 +94,7 @@ struct ServeResolution {
     }
 
     /// The members of `hearth.json` that are no options.
-    private static let objects = ["auth", "bundles", "changes", "triggers"]
+    private static let objects = ["auth", "backups", "bundles", "changes", "triggers"]
 
     private static func option(of member: ConfigurationValue.Member) throws(Status) -> Option {
         let options = ServeOptions.options.filter { $0.name != "config" }
@@ -116,6 +122,31 @@ struct ServeResolution {
             file["changes-retention"] = Origin(
                 string: try member.value.string(), source: "\(path): changes.retention", code: .configuration)
         }
+    }
+
+    /// `"backups": {"folder": PATH, "every": DURATION, "keep": NUMBER}`
+    private static func backups(
+        _ value: ConfigurationValue, _ ownFolder: String
+    ) throws(Status) -> BackupSchedule.Configuration {
+        let known = ["folder", "every", "keep"]
+        for member in try value.members() where !known.contains(member.name) {
+            throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: known))")
+        }
+        guard var folder = try value.member("folder")?.string(), !folder.isEmpty else {
+            throw value.failure("\"folder\" is missing: where to keep the backups.")
+        }
+        if !ownFolder.isEmpty, !folder.hasPrefix("/") { folder = "\(ownFolder)/\(folder)" }
+        var everySeconds = 86_400
+        if let every = try value.member("every") {
+            let origin = Origin(string: try every.string(), source: "every", code: .configuration)
+            do throws(ToolFailure) {
+                everySeconds = try origin.seconds(60...366 * 86_400)
+            } catch {
+                throw every.failure("Expected a duration from 60s to 366d, such as \"24h\".")
+            }
+        }
+        return BackupSchedule.Configuration(
+            folder: folder, everySeconds: everySeconds, keep: try value.member("keep")?.integer(1...10_000) ?? 7)
     }
 
     /// Files that a configuration names are relative to it. Empty for the working folder.
@@ -193,6 +224,7 @@ struct ServeResolution {
         try resolveTriggers(files, &settings)
         try resolveOnceCollection(&settings)
         settings.deletesExpired = try origin("ttl")?.boolean() ?? true
+        settings.backups = backups
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB

@@ -1,3 +1,4 @@
+import HearthBackup
 import HearthFirestoreServer
 import HearthHost
 import HearthTriggers
@@ -42,6 +43,8 @@ struct ServeSettings: Sendable, Equatable {
     /// The configuration, which need not exist, and the triggers that it defines.
     var triggerFile: TriggerFile?
     var triggers: [TriggerDefinition] = []
+    /// Backups on a timer.
+    var backups: BackupSchedule.Configuration?
     /// Of the functions emulator, `HOST:PORT`.
     var functionsEmulator: String?
     /// The region that events name.

@@ -6,8 +6,9 @@ import HearthHost
 /// The commands of `hearth`, by name.
 enum Tool {
     static let commands: [ToolCommand] = [
-        ServeCommand.command, CheckCommand.command, RulesCommand.command, BundleCommand.command,
-        ExportCommand.command, ImportCommand.command, DatabaseCommand.command, TriggersCommand.command,
+        ServeCommand.command, CheckCommand.command, BackupCommand.command, RestoreCommand.command,
+        RulesCommand.command, BundleCommand.command, ExportCommand.command, ImportCommand.command,
+        DatabaseCommand.command, TriggersCommand.command,
         TokenCommand.command, BenchCommand.command,
         VersionCommand.command, HelpCommand.command,
     ]

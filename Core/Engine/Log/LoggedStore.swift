@@ -27,7 +27,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
     let held = HeldVersions()
 
     // Held by whoever writes or changes the layers; guards `table`, `record`, `log`, the bytes and
-    // `frozenAt`.
+    // `frozenAt`, `imaging`.
     let gate = Monitor()
     let table = Table(trees: LogLayers.treeCount)
     private let record = LogRecord()
@@ -37,16 +37,23 @@ package final class LoggedStore: Store, @unchecked Sendable {
     var frozenBytes = ContiguousArray(repeating: 0, count: Keyspace.allCases.count)
     /// When the active trees were frozen last, or the store was opened.
     var frozenAt = MonotonicTime.now
+    /// The image that is being made.
+    var imaging: LoggedImaging?
 
     // Guards the fields below it.
     let jobs = Monitor()
     var application: LogApplication?
+    /// The request whose image an applier must open now.
+    var dueImage: ImageRequest?
     /// Why the base can't be written.
     var applicationFailure: Status?
     var isWorking = false
     var isQueued = false
     var isStopping = false
     var quiet = LoggedStoreQuiet()
+
+    /// How long the end waits for an image that is being made.
+    private static let imageMillisecondsMax = 10_000
 
     /// How long a writer that waits for the applier sleeps at most: an applier that finds the gate held doesn't wait.
     private static let waitMilliseconds = 5
@@ -365,9 +372,11 @@ package final class LoggedStore: Store, @unchecked Sendable {
     package func close() { close(because: .unavailable("The database is closed.")) }
 
     package func close(because reason: Status) {
+        finishImage(within: Self.imageMillisecondsMax)
         let wasOpen = gate.withLock {
             let isOpen = life.isOpen
             life.end(reason)
+            endImage(reason)
             gate.signal()
             return isOpen
         }
@@ -376,6 +385,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
             isStopping = true
             while isWorking { jobs.wait() }
             application = nil
+            dueImage = nil
         }
         gate.withLock {
             log.close()
@@ -405,6 +415,7 @@ final class LoggedStoreCounters: Sendable {
     let frozenBytes = Atomic(0)
     let hasFrozen = Atomic(false)
     let isApplierFast = Atomic(false)
+    let isImageWanted = Atomic(false)
     let keptBytes = Atomic(0)
     let isRevocationDue = Atomic(false)
     /// Chores for whoever holds the gate.

@@ -9,6 +9,8 @@ extension LoggedStore: LogApplierUser, TableOwner {
     private static let freezeChore = 2
     private static let emptyChore = 4
     private static let recoverChore = 8
+    private static let imageChore = 16
+    private static let imageFailureChore = 32
 
     /// Has something done by whoever holds the gate, which may be the caller. An applier that waited for the gate would
     /// wait long beside a busy writer.
@@ -35,6 +37,12 @@ extension LoggedStore: LogApplierUser, TableOwner {
         if chores == 0 || !life.isOpen { return }
         if chores & Self.finishChore != 0 {
             finishApplication()
+            advanceImage()
+            freezeIfDue()
+        }
+        if chores & Self.imageFailureChore != 0 { failImage() }
+        if chores & Self.imageChore != 0 {
+            finishImage()
             freezeIfDue()
         }
         if chores & Self.freezeChore != 0 { freeze() }
@@ -67,10 +75,10 @@ extension LoggedStore: LogApplierUser, TableOwner {
 
     func freezeIfDue() { if isFreezeDue { freeze() } }
 
-    /// Freezes the active trees, unless there are frozen ones.
+    /// Freezes the active trees, unless there are frozen ones, or the base may not be written now.
     func freeze() {
         var layers = present.layers
-        if layers.hasFrozen || !hasActive { return }
+        if layers.hasFrozen || !hasActive || imaging?.forbidsFreezing == true { return }
         var roots = table.begin().roots
         for keyspace in Keyspace.allCases {
             roots[LogLayers.frozenTree(keyspace)] = roots[LogLayers.activeTree(keyspace)]
@@ -207,6 +215,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
             return requestTimer(milliseconds: 1)
         }
         defer { endWork() }
+        if openDueImage() { request(chore: Self.imageChore) }
         revokeIfDue()
         log.prepareSpare()
         if health.isFailing { request(chore: Self.recoverChore) }
@@ -225,6 +234,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
             health.applicationFailed(error)
             jobs.withLock { applicationFailure = error }
             options.budget.set(self, isBlocked: true)
+            if counters.isImageWanted.load(ordering: .relaxed) { request(chore: Self.imageFailureChore) }
             return requestTimer(milliseconds: options.retryMilliseconds)
         }
         jobs.withLock {
@@ -247,7 +257,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
     /// trees were filled, or at this pace the next trees are full before it ends.
     private func isUrgent(_ application: LogApplication) -> Bool {
         if excess > 0 || !counters.isApplierFast.load(ordering: .relaxed) || !life.isOpen { return true }
-        if options.appliers.hasWaiting { return true }
+        if options.appliers.hasWaiting || counters.isImageWanted.load(ordering: .relaxed) { return true }
         let frozen = counters.frozenBytes.load(ordering: .relaxed)
         return Double(activeBytes) / Double(tableBytes) > Double(application.appliedBytes) / Double(max(1, frozen))
     }

@@ -16,6 +16,15 @@ package struct DatabaseFileName: Hashable {
     static let walSuffix = "-wal"
     static let logSuffix = "-log"
     static let deletedSuffix = "-deleted"
+    /// Whether a file or folder belongs to a database: its file, its logs, what is left of a deleted one.
+    package static func isOfDatabase(_ name: String) -> Bool {
+        // Dots of ids aren't encoded.
+        name.hasSuffix(suffix)
+            || [walSuffix, logSuffix, deletedSuffix, DiskProbe.suffix, "-shm", "-journal"].contains {
+                name.hasSuffix(suffix + $0)
+            }
+    }
+
     static let encodedLengthMax = 100
     static let keptLength = 60
 

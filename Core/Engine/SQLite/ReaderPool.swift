@@ -29,6 +29,7 @@ final class ReaderPool: @unchecked Sendable {
     private let isReadOnly: Bool
     private let counters: StoreCounters
     private let memory: ReaderMemory
+    private let images: SQLiteImages
 
     /// Idle readers beyond these are closed: a burst of slow reads must not hold memory for ever.
     private static let idleMax = 16
@@ -40,6 +41,7 @@ final class ReaderPool: @unchecked Sendable {
         longMax = options.longReadersMax
         isReadOnly = options.isReadOnly
         memory = options.readerMemory
+        images = options.images
         self.counters = counters
         memory.add(self)
     }
@@ -188,10 +190,11 @@ final class ReaderPool: @unchecked Sendable {
         // A running call is waited for, so the pool isn't locked meanwhile.
         let candidates = monitor.withLock { all }
         let revoked = candidates.filter { $0.revoke(begunUpTo: read) }
-        if revoked.isEmpty { return 0 }
+        let count = revoked.count + images.revoke(path)
+        if count == 0 { return 0 }
         forget(revoked)
-        counters.revokedSnapshots.add(revoked.count, ordering: .relaxed)
-        return revoked.count
+        counters.revokedSnapshots.add(count, ordering: .relaxed)
+        return count
     }
 
     /// Takes a connection away from the snapshot that has this lease; the caller counts it.

@@ -84,6 +84,13 @@ package final class SQLiteStore: Store, Sendable {
 
     package func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try pool.snapshot(use) }
 
+    package func image() throws(Status) -> any StoreImage {
+        writer.gate.lock()
+        defer { writer.unlock() }
+        if !isOpen { throw writer.closedStatus }
+        return try SQLiteImage(path: path, counters: counters, images: options.images)
+    }
+
     package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         let start = MonotonicTime.now
         var failure: Status?

@@ -30,6 +30,8 @@ package struct SQLiteStoreOptions: Sendable {
     var pagesMax: Int?
     /// Is notified when commits or checkpoints begin to fail, and when they succeed again.
     package var observer: (any StoreObserver)?
+    /// The images of files that are open, also of stores that are closed.
+    let images = SQLiteImages()
     /// How long after a failure the disk is tried again.
     var retryMilliseconds = 1000
     /// For tests of checkpoints: receives the connection that makes them.

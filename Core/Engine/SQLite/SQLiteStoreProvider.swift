@@ -21,6 +21,8 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     /// How many stores there may be before closed ones are forgotten.
     private var storesMax = 64
     private var isClosed = false
+    /// The backup under way.
+    private weak var session: ImageSession?
 
     /// Locks the data folder for as long as the provider or a store of it lives.
     /// - Parameters:
@@ -133,6 +135,10 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             }
             let store = try result.get()
             stores[name] = store
+            // Before its first commit.
+            if let request = session?.take(name, store, isEarly: true), !request.hasEnded(within: 0) {
+                store.begin(request)
+            }
             return store
         }
     }
@@ -221,8 +227,11 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
 
     private func names() throws(Status) -> [DatabaseName] {
         try folder.checkIsUnmoved()
-        monitor.lock()
-        defer { monitor.unlock() }
+        return try monitor.withLock { () throws(Status) in try listed() }
+    }
+
+    /// With the lock.
+    private func listed() throws(Status) -> [DatabaseName] {
         var found: [DatabaseName] = []
         for component in try DataFolder.names(folder.path) {
             let path = folder.path + "/" + component
@@ -282,7 +291,11 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         stores[name] = nil
         // A large file takes long to remove: no caller with another database waits for that.
         opening.insert(name)
-        let result = unlocked { () throws(Status) in try files(name).delete() }
+        let session = session
+        let result = unlocked { () throws(Status) in
+            if let session, session.wants(name) { makeImageOfFiles(name, database, for: session, isEarly: true) }
+            return try files(name).delete()
+        }
         opening.remove(name)
         monitor.signal()
         guard try result.get() else { throw .notFound("The database \(database) does not exist.") }
@@ -299,5 +312,80 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         monitor.unlock()
         defer { monitor.lock() }
         return Result { () throws(Status) in try body() }
+    }
+}
+
+// MARK: Backups
+
+extension SQLiteStoreProvider {
+    /// Begins a backup of all databases that exist now. Ends with the session.
+    /// - Throws: RESOURCE_EXHAUSTED while another one is under way.
+    package func beginImages() throws(Status) -> ImageSession {
+        try hidingFolder { () throws(Status) in
+            try folder.checkIsUnmoved()
+            return try monitor.withLock { () throws(Status) in
+                if isClosed { throw .unavailable("The server is shutting down.") }
+                if session != nil { throw .resourceExhausted("A backup is under way; there is one at a time.") }
+                var (open, closed): ([(DatabaseName, LoggedStore)], [DatabaseName]) = ([], [])
+                for name in try listed() {
+                    if let store = stores[DatabaseFileName(name)], store.isOpen {
+                        open.append((name, store))
+                    } else {
+                        closed.append(name)
+                    }
+                }
+                let session = ImageSession(self, open: open, closed: closed)
+                self.session = session
+                return session
+            }
+        }
+    }
+
+    func sessionEnded(_ ended: ImageSession) {
+        monitor.withLock { if session === ended { session = nil } }
+    }
+
+    /// Has the image made of a database that was closed when the session began.
+    func makeImage(_ name: DatabaseFileName, _ database: DatabaseName, for session: ImageSession) {
+        monitor.lock()
+        defer { monitor.unlock() }
+        while opening.contains(name) { monitor.wait() }
+        guard session.wants(name) else { return }
+        if let store = stores[name], store.isOpen {
+            if let request = session.take(name, store, isEarly: false) { store.begin(request) }
+            return
+        }
+        if isClosed {
+            let request = session.take(name, nil, isEarly: false)
+            request?.end(.failure(.unavailable("The server is shutting down.")))
+            return
+        }
+        do throws(Status) {
+            // It was being deleted when the session began.
+            if try !files(name).exist() { return session.drop(name) }
+        } catch {
+            session.take(name, nil, isEarly: false)?.end(.failure(withoutFolder(error)))
+            return
+        }
+        opening.insert(name)
+        _ = unlocked { () throws(Status) in makeImageOfFiles(name, database, for: session, isEarly: false) }
+        opening.remove(name)
+        monitor.signal()
+    }
+
+    /// Opens a database for its image, which outlives the store. The caller has entered its name in `opening`.
+    private func makeImageOfFiles(
+        _ name: DatabaseFileName, _ database: DatabaseName, for session: ImageSession, isEarly: Bool
+    ) {
+        guard let request = session.take(name, nil, isEarly: isEarly), !request.hasEnded(within: 0) else { return }
+        do throws(Status) {
+            let store = try openStore(files(name), database)
+            store.begin(request)
+            // Ends when the log is applied, or the disk fails.
+            while !request.hasEnded(within: 1000), store.isOpen {}
+            store.close()
+        } catch {
+            request.end(.failure(withoutFolder(error)))
+        }
     }
 }

@@ -183,7 +183,7 @@ package final class Log: Sendable {
 
     // MARK: Defaults
 
-    static func wallClock() -> Timestamp {
+    package static func wallClock() -> Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
