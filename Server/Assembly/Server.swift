@@ -168,7 +168,7 @@ package final class Server: Sendable {
             + [
                 RulesAdminHTTP(library: library, service: service, observer: observer),
                 FirebaseToolsHTTP(service: service, observer: observer),
-            ] + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer) 
+            ] + Self.extensions(configuration, service, realtime, rules, bundles, admin, metrics, observer)
             + [changes, Self.backupRoute(backups, service, observer, log)]
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
