@@ -53,7 +53,8 @@ import Testing
         device.db.waitForPendingWrites { _ in order.append("waited") }
         try await device.db.enableNetwork()
         try await order.first(31)
-        #expect(order.all == (0..<30).map(String.init) + ["waited"])
+        let expected: [String] = (0..<30).map { "\($0)" } + ["waited"]
+        #expect(order.all == expected)
         await device.end()
     }
 

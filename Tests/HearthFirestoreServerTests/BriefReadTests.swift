@@ -148,7 +148,8 @@ struct BriefReadTests {
         let values = try sums.map { call in
             try RunAggregationQueryResponse(json: call.messages[0], at: "").result?.aggregateFields["x"]
         }
-        #expect(values == [.integer(3000), .integer(3000 * 3001 / 2)])
+        let expectedValues: [Value?] = [.integer(3000), .integer(3000 * 3001 / 2)]
+        #expect(values == expectedValues)
     }
 
     /// The names that an execution of the same query without a service returns.

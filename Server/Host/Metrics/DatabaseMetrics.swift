@@ -39,8 +39,10 @@ enum DatabaseMetrics {
 
     /// Bucket by bucket.
     private static func sums(_ histograms: [[Int]]) -> [Int] {
-        (0..<(histograms.map(\.count).max() ?? 0)).map { index in
-            histograms.reduce(0) { $0 + (index < $1.count ? $1[index] : 0) }
+        var sums = [Int](repeating: 0, count: histograms.map(\.count).max() ?? 0)
+        for histogram in histograms {
+            for (index, count) in histogram.enumerated() { sums[index] += count }
         }
+        return sums
     }
 }
