@@ -504,7 +504,8 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "LongPollHTTP", "MetricsHTTP",
+                "AdminHTTP", "BackupHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "LongPollHTTP",
+                "MetricsHTTP",
                 "RealtimeHTTP", "RealtimeSocketHTTP", "RulesHTTP", "TriggersHTTP",
                 "WebChannelHTTP",
             ])
