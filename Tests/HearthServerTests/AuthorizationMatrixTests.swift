@@ -525,8 +525,9 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "FirebaseToolsHTTP", "LongPollHTTP",
-                "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP", "RulesAdminHTTP", "RulesHTTP", "TriggersHTTP",
+                "AdminHTTP", "BackupHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "FirebaseToolsHTTP",
+                "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP", "RulesAdminHTTP", "RulesHTTP",
+                "TriggersHTTP",
                 "WebChannelHTTP",
             ])
     }

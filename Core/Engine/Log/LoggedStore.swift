@@ -45,6 +45,8 @@ package final class LoggedStore: Store, @unchecked Sendable {
     var application: LogApplication?
     /// The request whose image an applier must open now.
     var dueImage: ImageRequest?
+    /// What has become of it, until the gate's holder passes it on.
+    var openedImage: (request: ImageRequest, result: Result<any StoreImage, Status>)?
     /// Why the base can't be written.
     var applicationFailure: Status?
     var isWorking = false
@@ -386,6 +388,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
             while isWorking { jobs.wait() }
             application = nil
             dueImage = nil
+            openedImage = nil
         }
         gate.withLock {
             log.close()

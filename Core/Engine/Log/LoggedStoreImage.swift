@@ -100,10 +100,15 @@ extension LoggedStore {
         counters.isImageWanted.store(false, ordering: .relaxed)
     }
 
-    /// The base's image is open.
+    /// Passes the base's image on, when the store may go on and make another one.
     func finishImage() {
-        guard imaging?.phase == .due else { return }
-        forgetImage()
+        let opened = jobs.withLock {
+            defer { openedImage = nil }
+            return openedImage
+        }
+        guard let opened else { return }
+        if imaging?.request === opened.request { forgetImage() }
+        opened.request.end(opened.result)
     }
 
     /// The base can't be written, so that there would be no image for long.
@@ -129,7 +134,8 @@ extension LoggedStore {
             return dueImage
         }
         guard let due else { return false }
-        due.end(Result { () throws(Status) in try base.image() })
+        let result = Result { () throws(Status) in try base.image() }
+        jobs.withLock { openedImage = (due, result) }
         return true
     }
 }

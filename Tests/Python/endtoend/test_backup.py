@@ -284,7 +284,7 @@ def large(server: Program, megabytes: int) -> None:
 def test_ends_in_the_middle_leave_nothing_that_looks_whole(tmp_path: Path) -> None:
     with program(tmp_path) as server:
         fill(server)
-        large(server, 20)
+        large(server, 12)
         for number in range(10 * EFFORT):
             folder = tmp_path / f"backup{number}"
             kind = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT][number % 3]
@@ -321,7 +321,7 @@ def test_ends_in_the_middle_leave_nothing_that_looks_whole(tmp_path: Path) -> No
 def test_a_reader_that_stalls_costs_nobody_else_anything(tmp_path: Path) -> None:
     with program(tmp_path) as server:
         fill(server)
-        large(server, 40)
+        large(server, 16)
         reader = socket.create_connection(("127.0.0.1", server.port))
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         reader.sendall(b"GET /hearth/v1/backup HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer owner\r\n\r\n")
