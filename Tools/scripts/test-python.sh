@@ -21,7 +21,8 @@ run() {
 }
 
 # Much of it is waiting, so that there are more processes than cores. Files keep the order of their tests, and their servers.
-# The judge itself belongs to it, and takes longest, so that it is first; then the comparison. The report is long, and of interest when something was found.
+# The judge itself belongs to it, and takes longest, so that it is first; then the comparison. The report is long, and of
+# interest when something was found.
 run "Python: end to end, and the judge's own tests" \
     "$python" -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=20 differential endtoend
 if ! run "Python: beside Google's emulator" "$python" -m differential --requests "$requests" --report "$report"; then
