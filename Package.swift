@@ -187,6 +187,7 @@ let package = Package(
             dependencies: [
                 "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthBackup", "HearthRules",
                 "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
+                "HearthSQLite",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthExport",
                 "HearthLoadClient",
                 "HearthToolSupport",

@@ -70,6 +70,13 @@ extension Database {
             resuming: true, { _ in (definitions, overrides) }, installed: { _ in }, completion: completion)
     }
 
+    /// Builds the indexes that an earlier run of the process left unfinished.
+    /// - Parameter completion: called when they are ready; at once, when there are none.
+    package func resumeIndexes(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        if !catalog.definitions.contains(where: { $0.state == .creating }) { return completion(.success(())) }
+        changeCatalog(resuming: true, { ($0.ownDefinitions, $0.overrides) }, completion: completion)
+    }
+
     /// Changes the index catalog in one step that no other change can interrupt, and builds what is new.
     /// - Parameters:
     ///   - resuming: also builds what an earlier run of the process left unfinished.

@@ -93,11 +93,12 @@ package final class FileSink {
     package private(set) var sizeBytes = 0
     private static let pieceBytes = 256 << 10
 
-    /// Creates the file.
+    /// Creates the file; what had the name, such as a link of somebody else's, has it no more.
     package init(_ path: String) throws(Status) {
         name = path
         isStream = false
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        unlink(path)
+        descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         if descriptor < 0 { throw FileFailure.status("write", path) }
     }
 

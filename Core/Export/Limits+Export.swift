@@ -8,7 +8,7 @@ extension Limits {
     /// Bytes of a file that lists files: `*.export_metadata`, and a record of `*.overall_export_metadata`.
     package static let exportMetadataBytesMax = 16 << 20
     /// Bytes of a line of NDJSON.
-    package static let exportLineBytesMax = 16 << 20
+    package static let exportLineBytesMax = 32 << 20
     /// Bytes after which the writer of a managed export begins another file.
     package static let exportFileBytesMax = 64 << 20
     /// Levels of maps in a record. Deeper ones are refused before `valueDepthMax` names the field.

@@ -3,6 +3,7 @@ import HearthHost
 import HearthFirestoreServer
 import HearthRealtimeServer
 import HearthConcurrency
+import HearthDocuments
 import Glibc
 import HearthModel
 import HearthNetwork
@@ -217,15 +218,23 @@ package final class Server: Sendable {
             if let changesRetentionSeconds { database.setChangesRetention(seconds: changesRetentionSeconds) }
             ClockReport.opened(database, log)
             try triggers.opened(database)
-            guard let wanted = indexes[database.name.database] else { return done() }
+            guard let wanted = indexes[database.name.database] else {
+                database.resumeIndexes { result in
+                    if case .failure(let status) = result { logFailure(status, database, log) }
+                }
+                return done()
+            }
             wanted.apply(to: database) { result in
                 done()
-                guard case .failure(let status) = result else { return }
-                log.error(
-                    "indexes could not be built", ("database", .string(database.name.string)),
-                    ("reason", .string(status.message)))
+                if case .failure(let status) = result { logFailure(status, database, log) }
             }
         }
+    }
+
+    private static func logFailure(_ status: Status, _ database: Database, _ log: Log) {
+        log.error(
+            "indexes could not be built", ("database", .string(database.name.string)),
+            ("reason", .string(status.message)))
     }
 
     private static func loopCount(_ configuration: Configuration) -> Int {

@@ -148,7 +148,10 @@ package final class BackupSchedule: @unchecked Sendable {
         try folder.rename(to: "\(configuration.folder)/\(Self.name(now))")
         do throws(Status) {
             for old in try backups().dropLast(configuration.keep) {
-                try BackupFolder.remove("\(configuration.folder)/\(old.name)")
+                // What is left when the process ends meanwhile has a name that says so.
+                let path = "\(configuration.folder)/\(old.name)"
+                if Glibc.rename(path, path + Self.partialSuffix) != 0 { throw DataFolder.failure("rename \(path)") }
+                try BackupFolder.remove(path + Self.partialSuffix)
             }
         } catch {
             log.warning("an old backup can't be removed", ("reason", .string(error.message)))
@@ -189,10 +192,10 @@ package final class BackupSchedule: @unchecked Sendable {
     private func removeLeftovers() throws(Status) {
         for name in try DataFolder.names(configuration.folder) {
             let path = "\(configuration.folder)/\(name)"
-            let isPartial = name.hasSuffix(Self.partialSuffix)
-            let stem = isPartial ? String(name.dropLast(Self.partialSuffix.count)) : name
-            guard Self.seconds(ofName: stem) != nil else { continue }
-            if isPartial || access("\(path)/\(BackupManifest.fileName)", F_OK) != 0 { try BackupFolder.remove(path) }
+            guard name.hasSuffix(Self.partialSuffix),
+                Self.seconds(ofName: String(name.dropLast(Self.partialSuffix.count))) != nil
+            else { continue }
+            try BackupFolder.remove(path)
         }
     }
 

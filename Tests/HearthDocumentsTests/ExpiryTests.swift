@@ -21,7 +21,7 @@ import Testing
     private static func policy(
         _ path: String = "until", of group: String = "c", offset: Int64 = 0,
         indexes: [FieldOverride.Index] = FieldOverride.automaticIndexes
-    ) throws -> FieldOverride {
+    ) throws(Status) -> FieldOverride {
         FieldOverride(
             collectionID: group, path: try FieldPath(parsing: path), indexes: indexes,
             timeToLive: .init(offsetSeconds: offset))
@@ -92,6 +92,25 @@ import Testing
         try database.setCatalog([], [])
         let view = try database.view()
         #expect(try view.snapshot.count(.entries, KeyRange(lower: [], upper: nil), limit: .max) == 0)
+    }
+
+    @Test func aBuildThatWasInterruptedIsResumed() throws {
+        for number in 0..<700 { try database.commit([.set("c/\(number)", map(("until", time(-1))))]) }
+        var operation = 0
+        while !database.catalog.definitions.contains(where: { $0.state == .creating }) {
+            try database.setCatalog([], [])
+            store.fail(at: operation)
+            _ = statusOf { () throws(Status) in try database.setCatalog([], [try Self.policy()]) }
+            store.fail(at: nil)
+            operation += 1
+        }
+        let again = try Database(name: testDatabaseName, store: store, clock: clock)
+        let promise = Promise<Result<Void, Status>>()
+        again.resumeIndexes { promise.give($0) }
+        try promise.wait().get()
+        #expect(again.catalog.definitions.map(\.state) == [.ready])
+        #expect(try step(again).get().deletedCount == 500 && step(again).get().deletedCount == 200)
+        #expect(try IntegrityCheck.run(again).isSound)
     }
 
     /// Queries have nothing of the policy's index, and automatic indexes nothing of the policy.

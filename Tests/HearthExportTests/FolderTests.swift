@@ -213,7 +213,7 @@ import Testing
         #expect(message("\n\n{}")?.hasPrefix("f:3: ") == true)
         #expect(message("{\"name\":\"a/b\",\"x\":1}")?.hasPrefix("f:1: ") == true)
         #expect(
-            message("{\"name\":\"\u{0}\(String(repeating: "a", count: 16 << 20))")?.hasPrefix("f:1: the line is longer")
+            message("{\"name\":\"\u{0}\(String(repeating: "a", count: 32 << 20))")?.hasPrefix("f:1: the line is longer")
                 == true)
     }
 }

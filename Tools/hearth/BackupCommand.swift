@@ -3,6 +3,7 @@ import HearthConcurrency
 import HearthLoadClient
 import HearthModel
 import HearthNetwork
+import HearthSQLite
 import HearthToolSupport
 
 import Glibc
@@ -26,7 +27,7 @@ enum BackupCommand {
                hearth backup - [options]
 
         Makes a backup of all databases and namespaces of a running server, and of all else that its data folder has and a
-        restore needs: each database as it was at the end of one commit, all of one moment, with every commit that was
+        restore needs: each database as it was at the end of one commit, all within one second, with every commit that was
         acknowledged before. Writers go on. With - an archive (tar) is written to standard output instead.
 
         \(OptionHelp.string(options))
@@ -53,7 +54,11 @@ enum BackupCommand {
             return try toOutput(server)
         }
         let path = try PartialFolder.target(
-            wanted, replaces: parsed.flag("force"), hint: " --force replaces it.")
+            wanted, replacing: parsed.flag("force") ? BackupManifest.fileName : nil, hint: " --force replaces a backup."
+        )
+        if let folder = try data({ () throws(Status) in try dataFolder(around: path) }) {
+            throw .usage("\(path) is inside the data folder \(folder), of which it would become a part.")
+        }
         // Before any thread is started, because it takes the signals.
         let folder = try PartialFolder("\(path).partial-\(getpid())")
         do throws(ToolFailure) {
@@ -66,6 +71,17 @@ enum BackupCommand {
             folder.remove()
             throw error
         }
+    }
+
+    /// The data folder that a path is inside of; nil when it is in none.
+    private static func dataFolder(around path: String) throws(Status) -> String? {
+        var folder = StartMessage.absolute(BackupFolder.parent(of: path))
+        while let candidate = folder {
+            if try DataFolder.hasDatabases(candidate) { return candidate }
+            let parent = BackupFolder.parent(of: candidate)
+            folder = parent == candidate ? nil : parent
+        }
+        return nil
     }
 
     private static func summary(_ manifest: BackupManifest) -> String {

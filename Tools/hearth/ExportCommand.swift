@@ -133,8 +133,14 @@ enum ExportCommand {
         guard Folders.exists(path) else { return }
         guard Folders.isFolder(path) else { throw .usage("\(path) is a file.") }
         do throws(Status) {
-            if !force, try !Folders.names(path).isEmpty {
-                throw .invalidArgument("\(path) is not empty: pass --force to replace it.")
+            let names = try Folders.names(path)
+            if names.isEmpty { return }
+            if !force { throw .invalidArgument("\(path) is not empty: pass --force to replace an export.") }
+            // It may hold anything.
+            if !names.contains(where: { $0.hasSuffix(ExportFolderWriter.overallSuffix) }) {
+                throw .invalidArgument(
+                    "\(path) has no file \(ExportFolderWriter.overallSuffix), so that it is no export that may be replaced."
+                )
             }
         } catch {
             throw .usage(error.message)

@@ -96,8 +96,9 @@ final class PartialFolder: BackupTarget, Sendable {
     // MARK: Names
 
     /// Where a folder may be made: it must not exist, or be empty.
+    /// - Parameter replacing: a folder that has this file is replaced, and no other one, which may hold anything.
     /// - Returns: the path without slashes at its end.
-    static func target(_ path: String, replaces: Bool, hint: String) throws(ToolFailure) -> String {
+    static func target(_ path: String, replacing: String? = nil, hint: String) throws(ToolFailure) -> String {
         var path = path[...]
         while path.count > 1, path.last == "/" { path = path.dropLast() }
         let name = String(path)
@@ -105,8 +106,10 @@ final class PartialFolder: BackupTarget, Sendable {
         var status = stat()
         guard stat(name, &status) == 0 else { return name }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw .usage("\(name) is no folder.") }
-        if !replaces, try !names(name).isEmpty { throw .usage("The folder \(name) is not empty.\(hint)") }
-        return name
+        let files = try names(name)
+        if files.isEmpty || replacing.map(files.contains) == true { return name }
+        guard let replacing else { throw .usage("The folder \(name) is not empty.\(hint)") }
+        throw .usage("The folder \(name) has no \(replacing), so that it is nothing that may be replaced.")
     }
 
     static func names(_ folder: String) throws(ToolFailure) -> [String] {

@@ -42,7 +42,8 @@ enum RestoreCommand {
         let wanted = parsed.string("data")
         if wanted == nil, !isVerifying { throw .usage("Name the data folder to make with --data.") }
         let path = try wanted.map { name throws(ToolFailure) in
-            try PartialFolder.target(name, replaces: isVerifying, hint: " A backup is restored into a new folder.")
+            isVerifying
+                ? name : try PartialFolder.target(name, hint: " A backup is restored into a new folder.")
         }
         let temporary = path ?? "\(Environment.all["TMPDIR"] ?? "/tmp")/hearth-restore"
         let folder = try PartialFolder("\(temporary).partial-\(getpid())")

@@ -80,6 +80,15 @@ package final class DataFolder: Sendable {
 
     private static let lockName = ".lock"
 
+    /// Whether a folder has the file by which servers keep each other out, and databases.
+    package static func hasDatabases(_ path: String) throws(Status) -> Bool {
+        guard exists("\(path)/\(lockName)") else { return false }
+        for name in try names(path) where isFolder("\(path)/\(name)") {
+            if try names("\(path)/\(name)").contains(where: DatabaseFileName.isOfDatabase) { return true }
+        }
+        return false
+    }
+
     /// Whether a folder was used for data before, or contains a copy of such a one.
     static func isOne(_ path: String) throws(Status) -> Bool {
         let names = try names(path)

@@ -129,6 +129,9 @@ package final class ExportFolderWriter {
 
     // MARK: The end
 
+    /// The end of the name of an export's overall file.
+    package static let overallSuffix = ".overall_export_metadata"
+
     /// Makes all durable, writes the metadata, and gives the export its name.
     /// - Parameters:
     ///   - endTime: goes into the metadata.
@@ -142,7 +145,7 @@ package final class ExportFolderWriter {
             overall.pointers.append(pointer(part))
         }
         for folder in folders { try Folders.sync(folder) }
-        let log = LogWriter(try FileSink("\(partial)/\(name).overall_export_metadata"))
+        let log = LogWriter(try FileSink("\(partial)/\(name)\(Self.overallSuffix)"))
         try log.append([UInt8(ascii: "3")])
         if !overall.pointers.isEmpty { try log.append(overall.protobuf()) }
         try log.finish()

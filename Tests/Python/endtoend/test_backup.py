@@ -255,6 +255,13 @@ def test_a_folder_that_is_there_is_replaced_only_with_force(tmp_path: Path) -> N
         file = tmp_path / "file"
         file.write_text("")
         assert back_up(server, file, "--force").returncode == 64
+        # Another folder may hold anything, and one inside the data folder would become a part of it.
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "mine").write_text("")
+        assert back_up(server, other, "--force").returncode == 64 and (other / "mine").exists()
+        assert back_up(server, tmp_path / "hearth-data", "--force").returncode == 64
+        assert back_up(server, tmp_path / "hearth-data" / "backup").returncode == 64
     lost = back_up(server, folder, "--force")
     assert lost.returncode == 69 and (folder / "manifest.json").exists()
     assert leftovers(tmp_path) == []

@@ -218,6 +218,10 @@ def test_wrong_usage(server: str, tmp_path: Path) -> None:
     assert Tool("127.0.0.1:1", "usage").run("export", str(tmp_path / "y")).returncode == 69
     ended = tool.run("export", str(tmp_path / "y"), "--read-time", "2999-01-01T00:00:00Z")
     assert ended.returncode == 1, ended.stderr
+    # Whatever it holds, it is no export.
+    assert tool.run("export", str(tmp_path / "full"), "--force").returncode == 64
+    (tmp_path / "full" / "x").unlink()
+    (tmp_path / "full" / "old.overall_export_metadata").write_text("")
     ended = tool.run("export", str(tmp_path / "full"), "--force")
     assert (ended.returncode, ended.stderr) == (0, "exported 0 documents, 0 B\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full"]

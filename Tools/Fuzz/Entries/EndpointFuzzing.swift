@@ -14,7 +14,12 @@ package enum EndpointFuzzing {
     private static let event = EventRequest(
         headers: [EventRequest.Header(name: "content-type", value: "application/protobuf")], body: Endpoint.body)
 
-    package static func fuzz(_ bytes: [UInt8]) {
+    /// The endpoint has one answer at a time.
+    private static let exchange = Mutex(())
+
+    package static func fuzz(_ bytes: [UInt8]) { exchange.withLock { _ in send(bytes) } }
+
+    private static func send(_ bytes: [UInt8]) {
         let url = endpoint.serve(bytes)
         let target = EventSender.Target(url: url, timeoutMilliseconds: timeoutMilliseconds)
         let outcome = Awaited<Delivery.Answer>()
