@@ -40,13 +40,14 @@ VENV := .venv
 TIMED := Tools/scripts/timed.sh
 TEST_TARGETS := $(filter Hearth%Tests,$(notdir $(wildcard Tests/*))) HearthEndToEndTests
 SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift)
-# Access to class properties is checked in debug builds; here it would cost a query 3 % of its time.
-RELEASE := swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \
+# Access to class properties is checked in debug builds; here it would cost a query 3 % of its time. The folder is another one
+# than that of the tests, so that both can be built at a time.
+RELEASE := swift build --scratch-path .build/speed $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \
 	-Xswiftc -enforce-exclusivity=unchecked --product hearth
 # The bench drives servers that it starts from the program beside it.
 RELEASE_BENCH := $(RELEASE)-bench
 
-.PHONY: setup setup-build serve test test-swift test-python test-deep test-threads test-fuzz fuzz sanitize bench format lint release clean
+.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench format lint release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -63,8 +64,14 @@ bench: setup-build
 	$(RELEASE_BENCH)
 	exec "$$($(RELEASE) --show-bin-path)/hearth-bench" $(ARGS)
 
-test: setup test-swift test-python
+test: setup test-builds test-swift test-python
 	@$(TIMED) --summary
+
+# Both of the large builds at once: each keeps only one core busy for long.
+test-builds: setup-build
+	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests & tests=$$!; \
+	TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE); speed=$$?; \
+	wait $$tests && exit $$speed
 
 test-swift: setup-build
 	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests
@@ -86,6 +93,12 @@ test-python: setup
 test-deep: setup-build
 	@$(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS) HearthServerTests
 	@$(MAKE) --no-print-directory test-fuzz
+
+# What the next two build, at once.
+deep-builds: setup-build
+	@FUZZ_CONFIGURATION=$(FUZZ_CONFIGURATION) $(TIMED) "build for fuzzing" Tools/scripts/fuzz.sh --build & fuzz=$$!; \
+	$(TIMED) "build for ThreadSanitizer" Tools/scripts/sanitize.sh --build thread $(THREAD_TARGETS); threads=$$?; \
+	wait $$fuzz && exit $$threads
 
 test-threads: setup-build
 	@SUITES='$(THREAD_SUITES)' $(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS)

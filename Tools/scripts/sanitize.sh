@@ -1,8 +1,14 @@
 #!/bin/sh
 # Runs the Swift tests under ThreadSanitizer, then under AddressSanitizer, a target at a time.
-# Usage: [SUITES='A|B'] sanitize.sh [thread|address] [target…]     by default both, and all test targets with all suites
+# Usage: [SUITES='A|B'] sanitize.sh [--build] [thread|address] [target…]
+# By default both, and all test targets with all suites. With --build nothing is run.
 set -eu
 
+builds_only=
+if [ "${1:-}" = --build ]; then
+    builds_only=yes
+    shift
+fi
 sanitizers="thread address"
 case "${1:-}" in
 thread | address)
@@ -44,6 +50,7 @@ run() {
 targets=$*
 for sanitizer in $sanitizers; do
     nice -n 10 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer"
+    [ -z "$builds_only" ] || continue
     for target in $targets; do
         case $sanitizer in
         thread) run thread "$target" LD_PRELOAD="$folder/mutex.so" ;;
