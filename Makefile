@@ -16,6 +16,7 @@
 ARGS ?=
 # Arguments for every call of SwiftPM, for example --scratch-path.
 SWIFT_FLAGS ?=
+export SWIFT_FLAGS
 # How many requests `make test` compares with Google's emulator, where that is installed.
 DIFFERENTIAL_REQUESTS ?= 3000
 

@@ -2,13 +2,15 @@
 # Fuzzes one entry point with libFuzzer and AddressSanitizer, from the kept seeds; new inputs stay in .build/fuzz.
 # Usage: fuzz.sh TARGET [SECONDS] [arguments for libFuzzer]     TARGET: a folder of Tests/Fuzz that has seeds
 #        fuzz.sh --build                                        only builds
-# FUZZ_CONFIGURATION is `release`, which runs faster, or `debug`, which is built faster; FUZZ_BUILT says that it is built.
+# FUZZ_CONFIGURATION is `release`, which runs faster, or `debug`, which is built faster; FUZZ_BUILT says that it is built;
+# SWIFT_FLAGS are arguments for SwiftPM.
 set -eu
 
 build() {
     export HEARTH_FUZZ=1
-    swift build --scratch-path "$scratch" --configuration "$configuration" --product HearthFuzz \
-        -Xswiftc -sanitize=fuzzer,address -Xswiftc -g "$@"
+    # shellcheck disable=SC2086
+    swift build --disable-index-store -Xswiftc -g ${SWIFT_FLAGS:-} --scratch-path "$scratch" --configuration "$configuration" \
+        --product HearthFuzz -Xswiftc -sanitize=fuzzer,address "$@"
 }
 
 scratch=.build/fuzz

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the Swift tests under ThreadSanitizer, then under AddressSanitizer, a target at a time.
 # Usage: [SUITES='A|B'] sanitize.sh [--build] [thread|address] [target…]
-# By default both, and all test targets with all suites. With --build nothing is run.
+# By default both, and all test targets with all suites. With --build nothing is run. SWIFT_FLAGS are arguments for SwiftPM.
 set -eu
 
 builds_only=
@@ -37,7 +37,7 @@ run() {
     target=$2
     shift 2
     log=$folder/$sanitizer-$target.log
-    if env "$@" nice -n 10 swift test --skip-build --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer" \
+    if env "$@" nice -n 10 swift test ${SWIFT_FLAGS:-} --skip-build --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer" \
         --filter "^$target\.$suites" >"$log" 2>&1 && grep -q "Test run with [1-9]" "$log"; then
         echo "$sanitizer $target: clean, $(grep -oE "[0-9]+ tests? in .* seconds" "$log" | tail -n 1)"
     else
@@ -49,7 +49,8 @@ run() {
 
 targets=$*
 for sanitizer in $sanitizers; do
-    nice -n 10 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer"
+    # shellcheck disable=SC2086
+    nice -n 10 swift build ${SWIFT_FLAGS:-} --build-tests --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer"
     [ -z "$builds_only" ] || continue
     for target in $targets; do
         case $sanitizer in
