@@ -88,6 +88,8 @@ package final class Server: Sendable {
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
     private let triggers: Triggers
+    /// Exports and imports of Firestore's databases.
+    package let transfers: TransferService
     private let backups: BackupService
     private let backupSchedule: BackupSchedule?
     /// The types that serve routes, by name, for the tests that check each of them.
@@ -128,6 +130,7 @@ package final class Server: Sendable {
             ? ExpiryUpkeep(registry: registry, threads: upkeep, clock: clock, log: log) : nil
         pool = Self.workers(configuration)
         longReads = LongReads()
+        transfers = TransferService(longReads: longReads, clock: clock)
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         let library = try Self.library(configuration, rules, clock)
@@ -386,6 +389,7 @@ package final class Server: Sendable {
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        transfers.stop()
         longReads.close()
         ticks.value?.stop()
         expiry?.stop()

@@ -16,6 +16,8 @@ extension Limits {
     static let adminPageSizeMax = 1000
     /// Operations that are stored for a database (ours).
     package static let operationsPerDatabaseMax = 1000
+    /// Exports and imports at a time, of all databases (ours). Google's service has 50.
+    package static let transfersMax = 4
     /// Databases of a project that the admin API creates.
     static let databasesPerProjectMax = 100
 

@@ -34,7 +34,13 @@ package enum Folders {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    static func create(_ path: String) throws(Status) {
+    /// 0 when there is no such file.
+    static func sizeBytes(ofFile path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    package static func create(_ path: String) throws(Status) {
         if mkdir(path, 0o755) != 0 { throw FileFailure.status("create", path) }
     }
 
