@@ -28,11 +28,11 @@ extension AdminService {
                 namespaceIds: request.namespaceIds,
                 snapshotTime: request.snapshotTime ?? progress.readTime.map { TimestampMessage($0) })
         }
-        let job = transfers.exportJob(
-            database,
-            ExportJob.Options(
-                path: path, name: path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path,
-                collectionIDs: ids, time: time))
+        var options = ExportJob.Options(
+            path: path, name: path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path,
+            collectionIDs: ids, time: time)
+        options.makesParents = true
+        let job = transfers.exportJob(database, options)
         operations.begin(
             database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
         ) { [transfers] begun in

@@ -7,7 +7,7 @@ import Synchronization
 /// Long-running operations. They are kept with the data of their database (`Database.operationNotes`): durable when they
 /// begin and when they end. In memory are those that are under way, whose metadata is asked for when it is read.
 ///
-/// A stored operation that has not ended and is not under way was interrupted by the end of an earlier process: see
+/// A stored operation without an end that is not under way was interrupted by the end of an earlier process: see
 /// `InterruptedOperation`. Methods that may wait for the disk must not be called on an event loop.
 final class OperationTable: Sendable {
     /// An operation that is under way.

@@ -139,7 +139,7 @@ package struct EmulatorTransferHTTP: HTTPExtension {
             case .import:
                 let folder = try Self.folder(try request.directory())
                 try transfers.importFolder(folder, to: database, ImportJob.Options(), control) { result in
-                    done(result.map { _ in })
+                    done(result.map { _ in }.mapError(Self.asEmulator))
                 }
             case .bulkDelete:
                 BulkDelete(database, try request.collectionIDs(), control, background: admin.background).run(done)
@@ -178,11 +178,18 @@ package struct EmulatorTransferHTTP: HTTPExtension {
         }
     }
 
+    /// The emulator's words for a damaged file, and behind them which one it is.
+    private static func asEmulator(_ status: Status) -> Status {
+        guard status.message.contains(": checksum differs.") else { return status }
+        return Status(status.code, "Checksum doesn't validate. \(status.message)")
+    }
+
     private static func folder(_ path: String) throws(Status) -> ExportFolder {
         do throws(Status) {
             return try ExportFolder(path)
         } catch {
-            throw .invalidArgument("Failed to parse overall export metadata file: \(error.message)")
+            throw asEmulator(error) != error
+                ? asEmulator(error) : .invalidArgument("Failed to parse overall export metadata file: \(error.message)")
         }
     }
 }
