@@ -81,7 +81,8 @@ package struct ExportRoot: Sendable {
     }
 
     private func plainPath(_ uri: String) throws(Status) -> String {
-        guard let colon = uri.firstIndex(of: ":"), uri[..<colon].allSatisfy({ $0.isASCII && $0.isLetter }),
+        guard let colon = uri.firstIndex(of: ":"),
+            uri[..<colon].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }),
             uri[uri.index(after: colon)...].hasPrefix("/")
         else { return uri }
         let scheme = uri[..<colon].lowercased()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ class Site:
         self.channel: grpc.Channel | None = None
         self.start()
 
-    def start(self, **more: Any) -> None:
-        self.program = Program(self.folder, "--export-folder", "exports", **more)
+    def start(self) -> None:
+        self.program = Program(self.folder, "--export-folder", "exports")
         self.channel = grpc.insecure_channel(self.program.address)
         transport = FirestoreAdminGrpcTransport(channel=grpc.intercept_channel(self.channel, Owner()))
         self.admin = FirestoreAdminClient(transport=transport)
@@ -123,7 +124,7 @@ def test_an_export_is_imported_again(site: Site) -> None:
         site.admin.export_documents(request={"name": DATABASE, "output_uri_prefix": "gs://bucket"})
     with pytest.raises(exceptions.PermissionDenied):
         site.admin.import_documents(request={"name": DATABASE, "input_uri_prefix": "../.."})
-    late = datetime.now(timezone.utc).replace(second=0, microsecond=0) + timedelta(minutes=5)
+    late = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=5)
     with pytest.raises(exceptions.InvalidArgument, match="future"):
         site.admin.export_documents(request={"name": DATABASE, "snapshot_time": late})
     with pytest.raises(exceptions.FailedPrecondition, match="too old"):
@@ -180,12 +181,12 @@ def test_an_end_in_the_middle(site: Site, tmp_path: Path) -> None:
 
 def test_a_full_disk(site: Site) -> None:
     site.fill(400, 20_000)
-    site.stop()
-    # No file may be larger than 4 MB from here on.
-    site.start(file_bytes_max=4_000_000)
-    operation = site.admin.export_documents(request={"name": DATABASE, "output_uri_prefix": "one"})
-    with pytest.raises(exceptions.ResourceExhausted, match="Cannot write"):
-        operation.result(timeout=60)
+    # No file may become larger than 4 MB from here on; an operation of the admin API could not be stored.
+    resource.prlimit(site.program.process.pid, resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))
+    body = {"database": DATABASE, "export_directory": str(site.exports), "export_name": "one"}
+    status, answer = site.post(":export", body)
+    assert (status, answer["error"]["status"]) == (429, "RESOURCE_EXHAUSTED"), answer
+    assert "Cannot write" in answer["error"]["message"]
     assert list(site.exports.iterdir()) == []
 
 
@@ -205,7 +206,10 @@ def test_the_endpoints_of_googles_emulator(site: Site, tmp_path: Path) -> None:
     # Again, in the other form: the export is replaced.
     assert site.post("/databases/(default):export", body) == (200, {})
     assert site.post(":export", {"database": DATABASE, "export_directory": str(folder)}) == (200, {})
-    assert sorted(path.name.rstrip("0123456789") for path in folder.iterdir()) == ["firestore_export", "firestore_export_"]
+    assert sorted(path.name.rstrip("0123456789") for path in folder.iterdir()) == [
+        "firestore_export",
+        "firestore_export_",
+    ]
 
     (folder / "mine").mkdir()
     (folder / "mine" / "file").write_text("x")
@@ -213,13 +217,28 @@ def test_the_endpoints_of_googles_emulator(site: Site, tmp_path: Path) -> None:
     for path, sent, code, message in (
         (":export", {"export_directory": str(folder)}, "INVALID_ARGUMENT", lacks),
         ("/databases/(default):import", {"export_directory": str(overall)}, "INVALID_ARGUMENT", lacks),
-        (":export", {**body, "export_directory": str(folder / "no")}, "FAILED_PRECONDITION", "export_directory must be a directory"),
+        (
+            ":export",
+            {**body, "export_directory": str(folder / "no")},
+            "FAILED_PRECONDITION",
+            "export_directory must be a directory",
+        ),
         (":export", {"database": DATABASE}, "FAILED_PRECONDITION", "export_directory must be a directory"),
         (":export", {**body, "export_name": "mine"}, "FAILED_PRECONDITION", "no export that may be replaced"),
         (":export", {**body, "other": 1}, "INVALID_ARGUMENT", "Payload isn't valid for request."),
         (":export", [], "INVALID_ARGUMENT", "Payload isn't valid for request."),
-        (":import", {"database": DATABASE, "export_directory": str(folder / "mine")}, "INVALID_ARGUMENT", "Failed to parse overall export metadata file"),
-        (":bulkDelete", {"database": DATABASE}, "FAILED_PRECONDITION", "collection_ids and namespace_ids cannot both be empty."),
+        (
+            ":import",
+            {"database": DATABASE, "export_directory": str(folder / "mine")},
+            "INVALID_ARGUMENT",
+            "Failed to parse overall export metadata file",
+        ),
+        (
+            ":bulkDelete",
+            {"database": DATABASE},
+            "FAILED_PRECONDITION",
+            "collection_ids and namespace_ids cannot both be empty.",
+        ),
     ):
         status, answer = site.post(path, sent)
         assert (status, answer["error"]["status"]) == (400, code), (path, sent, answer)
