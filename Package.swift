@@ -103,7 +103,7 @@ let package = Package(
             name: "HearthFirestoreServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
-                "HearthBundle", "HearthEvents", "HearthNetwork", "HearthHost", "COpenSSL",
+                "HearthBundle", "HearthEvents", "HearthExport", "HearthNetwork", "HearthHost", "COpenSSL",
             ],
             path: "Server/Firestore"),
         .target(
@@ -300,7 +300,7 @@ let package = Package(
             name: "HearthFirestoreServerTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
-                "HearthBundle", "HearthEvents", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
+                "HearthBundle", "HearthEvents", "HearthExport", "HearthNetwork", "HearthHost", "HearthFirestoreServer",
                 "HearthTestDoubles", "HearthTestSupport", "HearthWebSocket",
             ],
             path: "Tests/HearthFirestoreServerTests"),

@@ -251,7 +251,7 @@ package final class Database: Sendable {
     }
 
     /// - Throws: INVALID_ARGUMENT for a time in the future, FAILED_PRECONDITION for one that is too old.
-    func check(readTime: Timestamp) throws(Status) {
+    package func check(readTime: Timestamp) throws(Status) {
         if readTime.microseconds > commitClock.latest {
             throw .invalidArgument("The requested 'read_time' cannot be in the future.")
         }

@@ -24,8 +24,11 @@ package struct ExportedDocument: Sendable, Equatable {
 
     /// Checks all that a database checks of a document before it is written: its name, its fields, its size.
     /// - Throws: INVALID_ARGUMENT with the server's message.
-    package func validate() throws(Status) {
-        let database = database ?? DatabaseName(project: "p")
+    package func validate() throws(Status) { _ = try checked(in: database ?? DatabaseName(project: "p")) }
+
+    /// The same for a document of a database.
+    /// - Returns: what the database stores.
+    package func checked(in database: DatabaseName) throws(Status) -> (name: ResourceName, fields: MapValue) {
         let name = try ResourceName(document: database.documentsRoot + "/" + path)
         let fields: MapValue
         do throws(Status) {
@@ -39,5 +42,6 @@ package struct ExportedDocument: Sendable, Equatable {
             throw .invalidArgument(
                 "Its size of \(size) bytes exceeds the maximum allowed size of \(Limits.documentSizeBytesMax) bytes.")
         }
+        return (name, fields)
     }
 }

@@ -14,7 +14,12 @@ package struct PastDocuments {
 
     /// As of the snapshot's version.
     package init(_ wanted: ChangeFeed.Wanted, in snapshot: any Snapshot) throws(Status) {
-        version = try Database.version(of: snapshot)
+        try self.init(wanted, at: try Database.version(of: snapshot), in: snapshot)
+    }
+
+    /// - Parameter version: that of the snapshot, or one before, in microseconds since 1970.
+    package init(_ wanted: ChangeFeed.Wanted, at version: Int64, in snapshot: any Snapshot) throws(Status) {
+        self.version = version
         incarnation = try ChangeFeed.incarnation(of: snapshot)
         self.wanted = wanted
     }

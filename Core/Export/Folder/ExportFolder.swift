@@ -21,6 +21,8 @@ package struct ExportFolder: Sendable {
 
     package var documentCount: Int { parts.reduce(0) { $0 + $1.documentCount } }
     package var fileCount: Int { parts.reduce(0) { $0 + $1.files.count } }
+    /// Bytes of the files that hold the documents.
+    package let sizeBytes: Int
 
     private static let suffix = ".overall_export_metadata"
 
@@ -53,6 +55,7 @@ package struct ExportFolder: Sendable {
             parts.append(try Self.part(pointer, folder: folder, named: file, &files))
         }
         self.parts = parts
+        sizeBytes = parts.reduce(0) { $0 + $1.files.reduce(0) { $0 + Folders.sizeBytes(ofFile: $1) } }
     }
 
     private static func pointers(_ file: String) throws(Status) -> [ExportPointerMessage] {

@@ -3,7 +3,7 @@ import HearthModel
 import HearthWire
 
 /// Writes a managed export: into a folder beside its final name, which it takes when all is durable. What is unfinished
-/// is named `….partial-PID`, and has no `*.overall_export_metadata`.
+/// is named `….partial-PID`, and has no `*.overall_export_metadata`. The writer holds a lock on it (`FolderLock`).
 ///
 /// Not for several threads at once.
 package final class ExportFolderWriter {
@@ -32,6 +32,7 @@ package final class ExportFolderWriter {
 
     private let target: String
     private let partial: String
+    private let lock: FolderLock
     private let name: String
     private let startTime: Timestamp
     private let fileBytesMax: Int
@@ -48,17 +49,21 @@ package final class ExportFolderWriter {
 
     /// - Parameters:
     ///   - path: the final path of the export. Only `finish` touches it.
+    ///   - partial: the path until then, in the same folder; nil for `path.partial-PID`.
     ///   - name: of the export; its first file is `name.overall_export_metadata`.
     ///   - database: of the documents.
     ///   - collectionIDs: the collection groups that are exported, each with files of its own; nil for all in one.
     ///   - startTime: goes into the metadata.
     ///   - fileBytesMax: after so many bytes another file begins.
+    /// - Throws: ALREADY_EXISTS when another writer fills the same folder; why it cannot be created.
     package init(
-        _ path: String, name: String, database: DatabaseName, collectionIDs: [String]? = nil, startTime: Timestamp,
+        _ path: String, partial: String? = nil, name: String, database: DatabaseName, collectionIDs: [String]? = nil,
+        startTime: Timestamp,
         fileBytesMax: Int = Limits.exportFileBytesMax
     ) throws(Status) {
         target = Folders.withoutEnd(path)
-        partial = "\(target).partial-\(getpid())"
+        let partial = partial ?? "\(target).partial-\(getpid())"
+        self.partial = partial
         self.name = name
         self.startTime = startTime
         self.fileBytesMax = fileBytesMax
@@ -68,8 +73,15 @@ package final class ExportFolderWriter {
         } else {
             parts = [Part(collectionID: nil)]
         }
-        Folders.remove(partial)
+        if Folders.exists(partial) {
+            guard let lock = FolderLock(partial) else {
+                throw Status(.alreadyExists, "An export to \(target) is under way.")
+            }
+            withExtendedLifetime(lock) { Folders.remove(partial) }
+        }
         try Folders.create(partial)
+        guard let lock = FolderLock(partial) else { throw FileFailure.status("lock", partial) }
+        self.lock = lock
     }
 
     /// Removes what is unfinished. Nothing may be written afterwards.

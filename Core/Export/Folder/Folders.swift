@@ -34,9 +34,34 @@ package enum Folders {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    static func create(_ path: String) throws(Status) {
+    /// 0 when there is no such file.
+    static func sizeBytes(ofFile path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    package static func create(_ path: String) throws(Status) {
         if mkdir(path, 0o755) != 0 { throw FileFailure.status("create", path) }
     }
+
+    /// Makes the folders above a path that do not exist, durably.
+    /// - Returns: those that it made, the outermost first.
+    package static func createParents(of path: String) throws(Status) -> [String] {
+        guard let slash = withoutEnd(path).lastIndex(of: "/"), slash > path.startIndex else { return [] }
+        let parent = withoutEnd(String(path[..<slash]))
+        if exists(parent) { return [] }
+        let above = try createParents(of: parent)
+        do throws(Status) {
+            try create(parent)
+            try syncParent(of: parent)
+        } catch {
+            for folder in above.reversed() { removeEmpty(folder) }
+            throw error
+        }
+        return above + [parent]
+    }
+
+    package static func removeEmpty(_ path: String) { rmdir(path) }
 
     /// Makes names in a folder durable.
     package static func sync(_ path: String) throws(Status) {

@@ -245,6 +245,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     let identity: Identity
     let requester: Requester
     let onceValues: [String]
+    let triggersValues: [String]
     let cancellation = Cancellation()
     /// Nil when the call has ended.
     private var observation: RequestObserver.Observation?
@@ -256,6 +257,9 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
         onceValues =
             call.firstValue(OnceHeader.name) == nil
             ? [] : call.metadata.filter { $0.name == OnceHeader.name }.map(\.value)
+        triggersValues =
+            call.firstValue(TriggersHeader.name) == nil
+            ? [] : call.metadata.filter { $0.name == TriggersHeader.name }.map(\.value)
         self.observation = observation
         // The end of the call, which each of them has, frees this closure.
         call.onCancel = { [self] in

@@ -51,6 +51,7 @@ extension FirestoreService {
             let transaction = request.transaction.isEmpty ? nil : request.transaction
             let commitGuard: (any CommitGuard)?
             let once: OnceID?
+            let disablesTriggers: Bool
             do throws(Status) {
                 commitGuard = try access.commitGuard(call.identity, name)
                 once = try OnceHeader.id(of: call)
@@ -59,14 +60,20 @@ extension FirestoreService {
                         call.identity, of: .database(name), .writes,
                         "Commits with '\(OnceHeader.name)' require admin authentication.")
                 }
+                disablesTriggers = try TriggersHeader.isSet(on: call)
+                if disablesTriggers {
+                    try access.requireAdministrator(
+                        call.identity, of: .database(name), .writes,
+                        "Commits with '\(TriggersHeader.name)' require admin authentication.")
+                }
             } catch {
                 if let transaction { try database.rollback(transaction) }
                 throw error
             }
             database.commit(
                 writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard,
-                requester: call.requester, once: once, author: call.identity.asAuthor,
-                isWanted: call.cancellation.isWanted
+                requester: call.requester, once: once, makesEvents: !disablesTriggers,
+                author: call.identity.asAuthor, isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop { Self.respond(call, result) }
             }

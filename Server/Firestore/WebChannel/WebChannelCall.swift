@@ -15,6 +15,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     let requester: Requester
     /// Of the handshake, too.
     let onceValues: [String]
+    let triggersValues: [String]
 
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
@@ -65,6 +66,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         self.identity = identity
         self.requester = requester
         onceValues = headers.filter { $0.name == OnceHeader.name }.map(\.value)
+        triggersValues = headers.filter { $0.name == TriggersHeader.name }.map(\.value)
         self.observation = observation
         self.forget = forget
         self.rank = rank

@@ -14,9 +14,11 @@ package enum OnceHeader {
         return try OnceID(value, called: name)
     }
 
-    /// Fails when a call that applies writes in another way than Commit has an id: its sender relies on it.
+    /// Fails when a call that applies writes in another way than Commit has an id, or `TriggersHeader.name`: its sender
+    /// relies on it.
     /// - Parameter reason: a sentence that follows.
     package static func refuse(on call: any ServiceCall, _ reason: String = "") throws(Status) {
+        try TriggersHeader.refuse(on: call)
         if call.onceValues.isEmpty { return }
         throw .invalidArgument("'\(name)' is for Commit only.\(reason.isEmpty ? "" : " ")\(reason)")
     }

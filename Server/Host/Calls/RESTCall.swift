@@ -18,6 +18,7 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
     package let identity: Identity
     package let requester: Requester
     package let onceValues: [String]
+    package let triggersValues: [String]
     /// Nil when the request has ended.
     private var observation: RequestObserver.Observation?
 
@@ -31,6 +32,8 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
         requester = identity.requester(
             at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
         onceValues = exchange.head.firstValue(OnceHeader.name) == nil ? [] : exchange.head.values(OnceHeader.name)
+        triggersValues =
+            exchange.head.firstValue(TriggersHeader.name) == nil ? [] : exchange.head.values(TriggersHeader.name)
         self.observation = observation
         format = .json(options)
         headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)

@@ -15,6 +15,8 @@ package protocol ServiceCall: AnyObject, Sendable {
     var requester: Requester { get }
     /// The values of the call's header `OnceHeader.name`.
     var onceValues: [String] { get }
+    /// The values of the call's header `TriggersHeader.name`.
+    var triggersValues: [String] { get }
     /// Whether the response has ended, or the client no longer waits for it.
     var isFinished: Bool { get }
     /// Set when the client disconnects; may be read from any thread.
@@ -37,6 +39,9 @@ package protocol ServiceCall: AnyObject, Sendable {
 }
 
 extension ServiceCall {
+    /// A call without the header.
+    package var triggersValues: [String] { [] }
+
     /// A call whose request is not counted.
     package func postpone() throws(Status) {}
 
