@@ -28,9 +28,14 @@ class Program:
     """One run of `hearth serve` in a folder."""
 
     def __init__(
-        self, folder: Path, *options: str, environment: dict[str, str] | None = None, file_bytes_max: int | None = None
+        self,
+        folder: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        file_bytes_max: int | None = None,
+        port: int = 0,
     ) -> None:
-        self.process = self.spawn(folder, *options, environment=environment, file_bytes_max=file_bytes_max)
+        self.process = self.spawn(folder, *options, environment=environment, file_bytes_max=file_bytes_max, port=port)
         self.block: list[str] = []
         assert self.process.stdout is not None
         for line in self.process.stdout:
@@ -42,7 +47,11 @@ class Program:
 
     @staticmethod
     def spawn(
-        folder: Path, *options: str, environment: dict[str, str] | None = None, file_bytes_max: int | None = None
+        folder: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        file_bytes_max: int | None = None,
+        port: int = 0,
     ) -> subprocess.Popen[str]:
         """Only the process, before it is known to serve.
 
@@ -51,7 +60,7 @@ class Program:
         # No Python code runs in the child before the server: gRPC's fork handlers have ended such children.
         limited = [] if file_bytes_max is None else ["prlimit", f"--fsize={file_bytes_max}:unlimited"]
         return subprocess.Popen(
-            [*limited, BINARY, "serve", "--port", "0", *options],
+            [*limited, BINARY, "serve", "--port", str(port), *options],
             cwd=folder,
             env=environment_of_a_child(environment),
             stdout=subprocess.PIPE,
