@@ -98,6 +98,7 @@ final class ListenClient: StreamCall, @unchecked Sendable {
     let cancellation = Cancellation()
     let format = MessageFormat.json(JSONOptions())
     let onceValues: [String] = []
+    let triggersValues: [String] = []
     let identity: Identity
     let requester: Requester
     var onMessage: (([UInt8]) -> Void)?

@@ -27,6 +27,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
     let cancellation = Cancellation()
     let format: MessageFormat
     let onceValues: [String] = []
+    let triggersValues: [String] = []
     let identity: Identity
     let requester: Requester
     var onMessage: (([UInt8]) -> Void)?

@@ -15,6 +15,7 @@ final class StreamSiteClient: StreamCall, @unchecked Sendable {
     let identity: Identity
     let requester = Requester(account: 1, connection: 1, isAdministrator: false)
     let onceValues: [String] = []
+    let triggersValues: [String] = []
     let cancellation = Cancellation()
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?

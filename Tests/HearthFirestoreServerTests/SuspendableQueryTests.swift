@@ -160,6 +160,7 @@ struct MessageStreamTests {
         let requester: Requester
         let cancellation = Cancellation()
         let onceValues: [String] = []
+        let triggersValues: [String] = []
         var onWritable: (() -> Void)?
         private let state = Mutex<(received: Int, end: Status?)>((0, nil))
         /// Whether its account may let requests wait.

@@ -30,8 +30,11 @@ import Testing
         var neededVersion: Int64? { nil }
     }
 
-    private static func commit(_ document: String) -> String {
-        #"{"database":"\#(database)","writes":[{"update":{"name":"\#(database)/documents/c/\#(document)"}}]}"#
+    /// - Parameter paddingBytes: of a field of the document.
+    private static func commit(_ document: String, paddingBytes: Int = 0) -> String {
+        let value = #"{"stringValue":"\#(String(repeating: "x", count: paddingBytes))"}"#
+        return #"{"database":"\#(database)","writes":[{"update":{"name":"\#(database)/documents/c/\#(document)","#
+            + #""fields":{"padding":\#(value)}}}]}"#
     }
 
     private func served() async throws -> ServedServer {
@@ -55,17 +58,21 @@ import Testing
         let recorder = CountingRecorder()
         let database = try server.server.registry.database(DatabaseName(project: "p"))
         database.setRecorder(recorder)
-        let cases: [(values: [String], events: Int)] = [(["true"], 0), (["false"], 1), ([], 1)]
-        for (number, (values, events)) in cases.enumerated() {
+        // Large requests are admitted, and their calls forwarded, in another way.
+        let cases: [(values: [String], paddingBytes: Int, events: Int)] = [
+            (["true"], 0, 0), (["true"], 100_000, 0), (["false"], 0, 1), ([], 0, 1), ([], 100_000, 1),
+        ]
+        for (number, (values, paddingBytes, events)) in cases.enumerated() {
             let before = recorder.documents.load(ordering: .relaxed)
-            let message = try encoded(CommitRequest.self, Self.commit("grpc\(number)"))
+            let message = try encoded(CommitRequest.self, Self.commit("grpc\(number)", paddingBytes: paddingBytes))
             let answer = await server.call(
                 "/\(FirestoreService.name)/Commit", [message], token: Self.administrator,
                 metadata: Self.header(values))
             #expect(answer.status.code == .ok, "\(values): \(answer.status)")
             #expect(recorder.documents.load(ordering: .relaxed) - before == events, "\(values)")
             let rest = try await server.http(
-                "POST", "/v1/\(Self.database)/documents:commit", Self.commit("rest\(number)"),
+                "POST", "/v1/\(Self.database)/documents:commit",
+                Self.commit("rest\(number)", paddingBytes: paddingBytes),
                 token: Self.administrator, headers: Self.header(values))
             #expect(rest.status == 200, "\(values): \(rest.body)")
             #expect(recorder.documents.load(ordering: .relaxed) - before == 2 * events, "\(values)")

@@ -33,17 +33,9 @@ extension AdminService {
             collectionIDs: ids, time: time)
         options.makesParents = true
         let job = transfers.exportJob(database, options)
-        operations.begin(
-            database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
-        ) { [transfers] begun in
-            answer(begun)
-            guard case .success(let operation) = begun else { return transfers.leave(control) }
-            transfers.run(control, { () throws(Status) in try job.run(control) }) { result in
-                operations.handle(operation).end(
-                    metadata(Self.state(of: result.map { _ in })),
-                    result.map { _ in ExportDocumentsResponse(outputUriPrefix: uri) })
-            }
-        }
+        run(
+            database, control, metadata, { () throws(Status) in try job.run(control) },
+            response: ExportDocumentsResponse(outputUriPrefix: uri), answer)
     }
 
     func importDocuments(
@@ -67,14 +59,27 @@ extension AdminService {
                 inputUriPrefix: request.inputUriPrefix, namespaceIds: request.namespaceIds)
         }
         let job = ImportJob(folder, to: database, options)
+        run(
+            database, control, metadata, { () throws(Status) in try job.run(control) }, response: EmptyMessage(), answer
+        )
+    }
+
+    /// Runs an export or import that was counted as an operation, which is answered when it has begun.
+    /// - Parameter metadata: its metadata at the moment; the argument is how it ended, nil while it is under way.
+    private func run<Outcome>(
+        _ database: Database, _ control: TransferControl,
+        _ metadata: @escaping @Sendable (OperationState?) -> some WireMessage,
+        _ job: @escaping @Sendable () throws(Status) -> Outcome, response: some WireMessage,
+        _ answer: @escaping Answer<OperationMessage>
+    ) {
         operations.begin(
             database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
-        ) { [transfers] begun in
+        ) { [operations, transfers] begun in
             answer(begun)
             guard case .success(let operation) = begun else { return transfers.leave(control) }
-            transfers.run(control, { () throws(Status) in try job.run(control) }) { result in
+            transfers.run(control, job) { result in
                 operations.handle(operation).end(
-                    metadata(Self.state(of: result.map { _ in })), result.map { _ in EmptyMessage() })
+                    metadata(Self.state(of: result.map { _ in })), result.map { _ in response })
             }
         }
     }

@@ -39,9 +39,6 @@ package protocol ServiceCall: AnyObject, Sendable {
 }
 
 extension ServiceCall {
-    /// A call without the header.
-    package var triggersValues: [String] { [] }
-
     /// A call whose request is not counted.
     package func postpone() throws(Status) {}
 

@@ -16,6 +16,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     let identity = Identity.owner
     let requester = Requester.server
     let onceValues: [String] = []
+    let triggersValues: [String] = []
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
     var onFault: ((Status) -> Void)?
