@@ -117,6 +117,7 @@ private final class CountedCall: ServiceCall, @unchecked Sendable {
     let identity: Identity
     let requester: Requester
     let onceValues: [String]
+    let triggersValues: [String]
     let cancellation: Cancellation
 
     init(_ call: any ServiceCall, _ share: WorkingShare, _ sizeBytes: Int, _ received: MemoryBudget) {
@@ -129,6 +130,7 @@ private final class CountedCall: ServiceCall, @unchecked Sendable {
         identity = call.identity
         requester = call.requester
         onceValues = call.onceValues
+        triggersValues = call.triggersValues
         cancellation = call.cancellation
     }
 
