@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 import HearthWire
 
@@ -5,6 +6,10 @@ import HearthWire
 /// fields, under `note/` and their name.
 extension Database {
     static func noteKey(_ name: String) -> [UInt8] { Array("note/\(name)".utf8) }
+
+    /// With what the names of long-running operations begin. Such a record has a field `operation`, which is a
+    /// google.longrunning.Operation in protobuf.
+    package static let operationNotes = "operation/"
 
     /// - Throws: UNAVAILABLE when the store can't be read.
     package func note(_ name: String) throws(Status) -> MapValue? {
@@ -37,5 +42,86 @@ extension Database {
                     completion(.failure(error))
                 }
             })
+    }
+
+    /// The records whose names begin with `prefix`, in the order of their names.
+    /// - Throws: UNAVAILABLE when the store can't be read.
+    package func notes(_ prefix: String, limit: Int) throws(Status) -> [(name: String, fields: MapValue)] {
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        var found: [(name: String, fields: MapValue)] = []
+        try Notes(snapshot).forEach(prefix) { name, fields in
+            found.append((name, fields))
+            return found.count < limit
+        }
+        return found
+    }
+
+    /// Changes records in one step that no other change can interrupt.
+    /// - Parameters:
+    ///   - body: called on the writer's thread; changes nothing when it throws.
+    ///   - completion: called when the changes are durable.
+    package func changeNotes(
+        _ body: @escaping @Sendable (NoteChanges) throws(Status) -> Void,
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        pipeline.perform(
+            { transaction throws(Status) in try body(NoteChanges(transaction)) }, completion: completion)
+    }
+}
+
+/// The records of a state.
+private struct Notes {
+    let snapshot: any Snapshot
+
+    init(_ snapshot: any Snapshot) { self.snapshot = snapshot }
+
+    /// - Parameter body: returns false to end.
+    func forEach(_ prefix: String, _ body: (String, MapValue) throws(Status) -> Bool) throws(Status) {
+        let range = KeyRange(prefix: Database.noteKey(prefix))
+        let cursor = try snapshot.scan(
+            .meta, range, reverse: false, values: true, dropping: Database.noteKey("").count)
+        defer { cursor.close() }
+        while try cursor.next() {
+            let name = String(decoding: cursor.key, as: UTF8.self)
+            guard try body(name, try FieldsCodec.decode(cursor.value)) else { return }
+        }
+    }
+}
+
+/// The records of a database while some of them are changed.
+package struct NoteChanges {
+    private let transaction: any StoreTransaction
+
+    fileprivate init(_ transaction: any StoreTransaction) { self.transaction = transaction }
+
+    package func note(_ name: String) throws(Status) -> MapValue? {
+        try transaction.get(.meta, Database.noteKey(name)).map { bytes throws(Status) in
+            try FieldsCodec.decode(bytes)
+        }
+    }
+
+    /// - Parameter fields: nil deletes the record.
+    package func set(_ name: String, _ fields: MapValue?) throws(Status) {
+        let key = Database.noteKey(name)
+        guard let fields else { return try transaction.delete(.meta, key) }
+        try transaction.put(.meta, key, FieldsCodec.encode(fields))
+    }
+
+    /// The number of records whose names begin with `prefix`; counting stops at `limit`.
+    package func count(_ prefix: String, limit: Int) throws(Status) -> Int {
+        try transaction.count(.meta, KeyRange(prefix: Database.noteKey(prefix)), limit: limit)
+    }
+
+    /// The first record, in the order of names, for which a condition holds.
+    package func first(
+        _ prefix: String, where condition: (String, MapValue) throws(Status) -> Bool
+    ) throws(Status) -> String? {
+        var found: String?
+        try Notes(transaction).forEach(prefix) { name, fields throws(Status) in
+            if try condition(name, fields) { found = name }
+            return found == nil
+        }
+        return found
     }
 }

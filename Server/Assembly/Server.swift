@@ -56,6 +56,8 @@ package final class Server: Sendable {
         package var triggers = Triggers.Configuration()
         /// Backups on a timer; nil for none.
         package var backups: BackupSchedule.Configuration?
+        /// The folder that exports and imports of the admin API may use; nil for none.
+        package var exportFolder: String?
         /// The top-level collection of which each database's documents are deleted when they are old (`OnceLedger`); empty for
         /// none.
         package var onceCollection = "_once"
@@ -90,6 +92,7 @@ package final class Server: Sendable {
     private let triggers: Triggers
     /// Exports and imports of Firestore's databases.
     package let transfers: TransferService
+    private let admin: AdminService
     private let backups: BackupService
     private let backupSchedule: BackupSchedule?
     /// The types that serve routes, by name, for the tests that check each of them.
@@ -150,9 +153,14 @@ package final class Server: Sendable {
         streams = service.streams
         readiness = service.readiness
         let (request, pool, registry) = (stopRequest, pool, registry)
-        let admin = AdminService(directory: registry) { refused, job in
+        let exportFolder = try configuration.exportFolder.map { path throws(Status) in
+            try Self.configured { () throws(Status) in try ExportRoot(path) }
+        }
+        let admin = AdminService(directory: registry, transfers: transfers, exportFolder: exportFolder) {
+            refused, job in
             pool.run(.long, for: .server, refused: refused, job)
         }
+        self.admin = admin
         let requests = RequestMetrics(loopCount: Self.loopCount(configuration))
         bundles = BundleCache(
             folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
@@ -251,7 +259,9 @@ package final class Server: Sendable {
         _ rules: RulesRegistry, _ bundles: BundleCache, _ admin: AdminService, _ metrics: ServerMetrics,
         _ observer: RequestObserver
     ) -> [any HTTPExtension] {
-        let local: [any HTTPExtension] = configuration.isEmulator ? [RulesHTTP(rules)] : []
+        let local: [any HTTPExtension] =
+            configuration.isEmulator
+            ? [RulesHTTP(rules), EmulatorTransferHTTP(service: service, admin: admin)] : []
         return local + [
             LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
             RealtimeHTTP(service: realtime, observer: observer), WebChannelHTTP(service, observer: observer),
@@ -361,12 +371,13 @@ package final class Server: Sendable {
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
             triggers: triggers, backups: backupSchedule, threads: self.upkeep, onceCollection: onceCollection,
             expiry: expiry)
-        let (clock, log, registry) = (clock, log, registry)
+        let (clock, log, registry, admin) = (clock, log, registry, admin)
         let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in
             ClockReport.check(clock, log)
             pressure.tick(count, registry.openDatabases)
             upkeep.tick(count)
+            admin.tick()
         }
         if ticks.value == nil { throw Status.unavailable("The system cannot start another thread.") }
         try prepare()

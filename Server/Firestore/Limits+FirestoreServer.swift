@@ -16,8 +16,17 @@ extension Limits {
     static let adminPageSizeMax = 1000
     /// Operations that are stored for a database (ours).
     package static let operationsPerDatabaseMax = 1000
+    /// Operations that are kept of databases that they have deleted (ours).
+    static let operationsOfDeletedMax = 100
+    /// Callers that wait for the end of operations; others are answered at once (ours).
+    static let operationWaitersMax = 1000
+    /// Seconds that `WaitOperation` waits, when the request says nothing and at most (ours).
+    static let operationWaitSecondsDefault = 60
+    static let operationWaitSecondsMax = 600
     /// Exports and imports at a time, of all databases (ours). Google's service has 50.
     package static let transfersMax = 4
+    /// Bytes of a request of the emulator's export, import or deletion (ours).
+    static let transferRequestBytesMax = 1 << 20
     /// Databases of a project that the admin API creates.
     static let databasesPerProjectMax = 100
 

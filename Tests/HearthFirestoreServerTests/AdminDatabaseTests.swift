@@ -51,7 +51,9 @@ import Testing
 
     @Test func aDamagedDatabaseDoesNotHideTheOthers() async throws {
         let made = try await create("blue-1")
-        let admin = AdminService(directory: DamagedDirectory(registry: harness.registry)) { _, body in body() }
+        let admin = AdminService(
+            directory: DamagedDirectory(registry: harness.registry), transfers: harness.transfers
+        ) { _, body in body() }
         let list = await withCheckedContinuation { continuation in
             do throws(Status) {
                 try admin.listDatabases(ListDatabasesRequest(parent: "projects/p")) {
@@ -111,8 +113,8 @@ import Testing
         let cases: [(method: String, path: String, body: String, code: Status.Code)] = [
             ("POST", databases, #"{"type": "DATASTORE_MODE"}"#, .unimplemented),
             ("POST", databases, #"{"databaseEdition": "ENTERPRISE"}"#, .unimplemented),
-            ("POST", "\(databases)/(default):exportDocuments", "{}", .unimplemented),
-            ("POST", "\(databases)/(default):importDocuments", "{}", .unimplemented),
+            ("POST", "\(databases)/(default):exportDocuments", "{}", .failedPrecondition),
+            ("POST", "\(databases)/(default):importDocuments", "{}", .failedPrecondition),
             ("GET", "\(databases)/(default)/backupSchedules", "", .unimplemented),
             ("GET", "projects/p/locations/local/backups", "", .unimplemented),
             ("PATCH", "\(databases)/(default)", #"{"concurrencyMode": "OPTIMISTIC"}"#, .unimplemented),
@@ -144,32 +146,6 @@ import Testing
         #expect(try await harness.refusal("GET", "projects/p/locations/mars")?.code == .notFound)
     }
 
-    @Test func operationsAreStoredAndDeleted() async throws {
-        _ = try await create("ops1")
-        let path = "\(databases)/ops1/operations"
-        let list = try await harness.call("GET", path, as: ListOperationsResponse.self)
-        #expect(list.operations.count == 1)
-        let name = list.operations[0].name
-        #expect(try await harness.call("POST", name + ":cancel", "{}") == Array("{}".utf8))
-        #expect(try await harness.call("DELETE", name) == Array("{}".utf8))
-        #expect(try await harness.refusal("GET", name)?.code == .notFound)
-        #expect(try await harness.refusal("GET", path, query: [("filter", "done:true")])?.code == .invalidArgument)
-    }
-
-    @Test func operationsAreBounded() throws {
-        let table = OperationTable(clock: SystemClock())
-        let name = DatabaseName(project: "p")
-        for _ in 0..<Limits.operationsPerDatabaseMax {
-            _ = try table.begin(name, metadata: CreateDatabaseMetadata())
-        }
-        #expect(throws: Status.self) { try table.begin(name, metadata: CreateDatabaseMetadata()) }
-        let some = table.operations(of: name)[5].name
-        table.update(some, in: name) { $0.end(.success(EmptyMessage())) }
-        _ = try table.begin(name, metadata: CreateDatabaseMetadata())
-        #expect(table.operations(of: name).count == Limits.operationsPerDatabaseMax)
-        #expect(throws: Status.self) { try table.operation(some) }
-    }
-
     @Test func bulkDeletion() async throws {
         let database = try harness.database
         for number in 0..<450 {
@@ -183,13 +159,19 @@ import Testing
         var operation = try await harness.call("POST", path, #"{"collectionIds": ["a"]}"#, as: OperationMessage.self)
         operation = try await harness.end(of: operation)
         #expect(operation.error == nil)
-        let metadata = try operation.metadata?.unpacked(BulkDeleteDocumentsMetadata.self)
-        #expect(metadata?.progressDocuments?.completedWork == 450)
+        let metadata = try #require(try operation.metadata?.unpacked(BulkDeleteDocumentsMetadata.self))
+        let documents = try #require(metadata.progressDocuments)
+        #expect(documents.completedWork == 450 && documents.estimatedWork == 450)
+        let bytes = try #require(metadata.progressBytes)
+        #expect(bytes.completedWork > 450 * 10 && bytes.estimatedWork == bytes.completedWork)
+        #expect(metadata.operationState == .successful && metadata.endTime != nil)
         #expect(try count("a") == 0)
         #expect(try count("b") == 5)
         operation = try await harness.call("POST", path, "{}", as: OperationMessage.self)
         #expect(try await harness.end(of: operation).error == nil)
         #expect(try count("b") == 0)
-        #expect(try await harness.refusal("POST", path, #"{"namespaceIds": ["x"]}"#)?.code == .invalidArgument)
+        for body in [#"{"namespaceIds": ["x"]}"#, #"{"collectionIds": ["a", "a"]}"#] {
+            #expect(try await harness.refusal("POST", path, body)?.code == .invalidArgument)
+        }
     }
 }

@@ -1,4 +1,5 @@
 @testable import HearthDocuments
+import HearthConcurrency
 import HearthModel
 import HearthEngine
 import HearthWire
@@ -8,17 +9,32 @@ import Testing
 
 /// The admin service over databases in memory.
 final class AdminHarness {
-    let registry = DatabaseRegistry(provider: MemoryStoreProvider())
+    let registry: DatabaseRegistry
+    let transfers: TransferService
     let admin: AdminService
     let root = "projects/p/databases/(default)"
 
-    init() {
-        admin = AdminService(directory: registry) { _, body in
+    /// - Parameter exportFolder: for exports and imports; nil for none.
+    init(
+        provider: any StoreProvider = MemoryStoreProvider(), exportFolder: String? = nil,
+        clock: any Clock = SystemClock()
+    ) throws {
+        registry = DatabaseRegistry(provider: provider, clock: clock)
+        transfers = TransferService(longReads: LongReads(), clock: clock)
+        let root = try exportFolder.map { path throws(Status) in try ExportRoot(path) }
+        admin = AdminService(directory: registry, transfers: transfers, exportFolder: root, clock: clock) { _, body in
             Task.detached { body() }
         }
     }
 
-    deinit { registry.close() }
+    convenience init() {
+        do { try self.init(exportFolder: nil) } catch { fatalError("without a folder nothing can fail: \(error)") }
+    }
+
+    deinit {
+        transfers.stop()
+        registry.close()
+    }
 
     var database: Database {
         get throws { try registry.database(DatabaseName(project: "p")) }
@@ -65,9 +81,8 @@ final class AdminHarness {
     /// The end of an operation.
     func end(of operation: OperationMessage) async throws -> OperationMessage {
         while true {
-            let present = try await call("GET", operation.name, as: OperationMessage.self)
+            let present = try await call("POST", operation.name + ":wait", "{}", as: OperationMessage.self)
             if present.done { return present }
-            await Task.yield()
         }
     }
 }

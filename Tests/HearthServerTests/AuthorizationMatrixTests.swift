@@ -179,7 +179,11 @@ enum Outcome: Equatable {
         "UpdateDatabase": (.administers(.writes), #"{"database":{"name":"projects/p/databases/absent"}}"#),
         "DeleteDatabase": (.administers(.writes), #"{"name":"projects/p/databases/absent"}"#),
         "BulkDeleteDocuments": (.administers(.writes), #"{"name":"\#(database)","collectionIds":["gone"]}"#),
+        // They read and write files that all projects share.
+        "ExportDocuments": (.changesServer, #"{"name":"\#(database)","outputUriPrefix":"x"}"#),
+        "ImportDocuments": (.changesServer, #"{"name":"\#(database)","inputUriPrefix":"x"}"#),
         "GetOperation": (.administers(.reads), #"{"name":"\#(database)/operations/x"}"#),
+        "WaitOperation": (.administers(.reads), #"{"name":"\#(database)/operations/x"}"#),
         "ListOperations": (.administers(.reads), #"{"name":"\#(database)"}"#),
         "DeleteOperation": (.administers(.writes), #"{"name":"\#(database)/operations/x"}"#),
         "CancelOperation": (.administers(.writes), #"{"name":"\#(database)/operations/x"}"#),
@@ -295,7 +299,10 @@ enum Outcome: Equatable {
         "UpdateDatabase": ("PATCH", "projects/p/databases/absent"),
         "DeleteDatabase": ("DELETE", "projects/p/databases/absent"),
         "BulkDeleteDocuments": ("POST", "\(database):bulkDeleteDocuments"),
+        "ExportDocuments": ("POST", "\(database):exportDocuments"),
+        "ImportDocuments": ("POST", "\(database):importDocuments"),
         "GetOperation": ("GET", "\(database)/operations/x"),
+        "WaitOperation": ("POST", "\(database)/operations/x:wait"),
         "ListOperations": ("GET", "\(database)/operations"),
         "DeleteOperation": ("DELETE", "\(database)/operations/x"),
         "CancelOperation": ("POST", "\(database)/operations/x:cancel"),
@@ -340,7 +347,6 @@ enum Outcome: Equatable {
                 body: #"{"queries":{"all":{"collection":"c"}}}"#),
             Route(method: "GET", path: "/bundles/b", demand: .administers(.reads)),
             Route(method: "DELETE", path: "/v1/\(Self.database)/bundles/b2", demand: .administers(.writes)),
-            Route(method: "POST", path: "/v1/\(Self.database):exportDocuments", demand: .administers(.reads)),
             Route(method: "GET", path: "/v1/projects/p/rulesets", demand: .administers(.reads)),
             Route(method: "POST", path: "/v1/projects/p/rulesets", demand: .administers(.writes), body: "{}"),
             Route(method: "GET", path: "/v1/projects/p/rulesets/r", demand: .administers(.reads)),
@@ -444,7 +450,9 @@ enum Outcome: Equatable {
             for (method, path) in [
                 ("DELETE", "/emulator/v1/\(Self.documents)"), ("PUT", "/emulator/v1/projects/p:securityRules"),
                 ("GET", "/emulator/v1/projects/p:ruleCoverage"), ("POST", "/shutdown"),
-                ("PUT", "/emulator/v1/projects/p/triggers/k"),
+                ("PUT", "/emulator/v1/projects/p/triggers/k"), ("POST", "/emulator/v1/projects/p:export"),
+                ("POST", "/emulator/v1/projects/p:import"), ("POST", "/emulator/v1/projects/p:bulkDelete"),
+                ("POST", "/emulator/v1/\(Self.database):export"),
                 ("POST", "/emulator/v1/projects/p/eventarcTrigger?eventarcTriggerId=k"),
             ] {
                 #expect(try await server.http(method, path, "{}", token: token).status == 404, "\(method) \(path)")
@@ -525,8 +533,9 @@ enum Outcome: Equatable {
         defer { server.stop() }
         #expect(
             server.server.routeFamilies == [
-                "AdminHTTP", "BackupHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTriggersHTTP", "FirebaseToolsHTTP",
-                "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP", "RulesAdminHTTP", "RulesHTTP",
+                "AdminHTTP", "BackupHTTP", "BundleHTTP", "ChangesHTTP", "EmulatorTransferHTTP", "EmulatorTriggersHTTP",
+                "FirebaseToolsHTTP", "LongPollHTTP", "MetricsHTTP", "RealtimeHTTP", "RealtimeSocketHTTP",
+                "RulesAdminHTTP", "RulesHTTP",
                 "TriggersHTTP",
                 "WebChannelHTTP",
             ])

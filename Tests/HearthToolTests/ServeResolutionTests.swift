@@ -147,7 +147,7 @@ import Testing
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
             "checkpoint-kib": "64", "grace": "0", "allow-clock-skew": "true", "tls-cert": "c.pem", "tls-key": "k.pem",
-            "rules": "r", "once-collection": "done", "ttl": "false",
+            "rules": "r", "once-collection": "done", "ttl": "false", "export-folder": "/e",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -170,6 +170,7 @@ import Testing
         expected.triggerFile = TriggerFile(path: "\(folder.path)/hearth.json", project: "p")
         expected.onceCollection = "done"
         expected.deletesExpired = false
+        expected.exportFolder = "/e"
         expected.warnings = [
             "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
         ]

@@ -62,6 +62,7 @@ enum ServeCommand {
         configuration.triggers.functionsEmulator = settings.functionsEmulator
         configuration.triggers.location = settings.location
         configuration.backups = settings.backups
+        configuration.exportFolder = settings.exportFolder
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.changesRetentionSeconds = settings.changesRetentionSeconds
         configuration.allowsClockSkew = settings.allowsClockSkew

@@ -84,6 +84,11 @@ enum ServeOptions {
         Option(
             "ttl", "on|off",
             "Whether documents are deleted when they expire by a time-to-live policy; off is for tests. Default on."),
+        Option(
+            "export-folder", "FOLDER",
+            "Folder for exports and imports of the admin API, made if absent; without it they are refused. hearth export and "
+                + "hearth import need none."
+        ),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option(

@@ -226,6 +226,8 @@ struct ServeResolution {
         try resolveOnceCollection(&settings)
         settings.deletesExpired = try origin("ttl")?.boolean() ?? true
         settings.backups = backups
+        settings.exportFolder = origin("export-folder")?.string
+        if settings.exportFolder == "" { throw .usage("--export-folder expects the name of a folder.") }
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB

@@ -45,6 +45,8 @@ struct ServeSettings: Sendable, Equatable {
     var triggers: [TriggerDefinition] = []
     /// Backups on a timer.
     var backups: BackupSchedule.Configuration?
+    /// For exports and imports of the admin API.
+    var exportFolder: String?
     /// Of the functions emulator, `HOST:PORT`.
     var functionsEmulator: String?
     /// The region that events name.

@@ -249,7 +249,8 @@ package struct IntegrityCheck {
                 try checkTombstone(of: Array(key.dropFirst(tombstone.count)), cursor.value)
             } else if key.starts(with: Database.noteKey("")) {
                 do throws(Status) {
-                    _ = try FieldsCodec.decode(cursor.value)
+                    let fields = try FieldsCodec.decode(cursor.value)
+                    if key.starts(with: Database.noteKey(Database.operationNotes)) { try checkOperation(fields) }
                 } catch {
                     note("meta: \(String(decoding: key, as: UTF8.self)) can't be read: \(error.message)")
                 }
@@ -265,6 +266,11 @@ package struct IntegrityCheck {
                 note("meta: a key of \(key.count) bytes is unknown")
             }
         }
+    }
+
+    private func checkOperation(_ fields: MapValue) throws(Status) {
+        guard case .bytes(let bytes)? = fields["operation"] else { throw Status(.dataLoss, "it has no operation") }
+        _ = try OperationMessage(protobuf: bytes)
     }
 
     private static let eventKeys: [UInt8?] = [

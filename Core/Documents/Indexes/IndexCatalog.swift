@@ -25,6 +25,8 @@ package struct IndexCatalog: Sendable, Equatable {
     package private(set) var definitions: [IndexDefinition] = []
     package private(set) var overrides: [FieldOverride] = []
     private(set) var changes: [Change] = []
+    /// Whether entries are being brought to a change of overrides.
+    package var isChanging: Bool { !changes.isEmpty }
     /// Removed definitions that still have entries.
     private(set) var removed: [IndexDefinition] = []
     /// The id of the next new definition; greater than all earlier ids.

@@ -70,6 +70,25 @@ package enum Folders {
         if mkdir(path, 0o755) != 0 { throw FileFailure.status("create", path) }
     }
 
+    /// Makes the folders above a path that do not exist, durably.
+    /// - Returns: those that it made, the outermost first.
+    package static func createParents(of path: String) throws(Status) -> [String] {
+        guard let slash = withoutEnd(path).lastIndex(of: "/"), slash > path.startIndex else { return [] }
+        let parent = withoutEnd(String(path[..<slash]))
+        if exists(parent) { return [] }
+        let above = try createParents(of: parent)
+        do throws(Status) {
+            try create(parent)
+            try syncParent(of: parent)
+        } catch {
+            for folder in above.reversed() { removeEmpty(folder) }
+            throw error
+        }
+        return above + [parent]
+    }
+
+    package static func removeEmpty(_ path: String) { rmdir(path) }
+
     /// Makes names in a folder durable.
     package static func sync(_ path: String) throws(Status) {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

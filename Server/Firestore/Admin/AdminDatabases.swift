@@ -10,7 +10,7 @@ extension AdminService {
 
     /// The default database exists before anything is written to it; others are created by their first use or by
     /// `createDatabase`.
-    private func existing(_ name: DatabaseName) throws(Status) -> Database {
+    func existing(_ name: DatabaseName) throws(Status) -> Database {
         if name.database != DatabaseName.defaultDatabase, try !exists(name) {
             throw .notFound("The database \(name.database) does not exist for project \(name.project).")
         }
@@ -130,7 +130,7 @@ extension AdminService {
                         if !wanted.locationId.isEmpty { settings.locationID = wanted.locationId }
                         settings.isDeleteProtected = wanted.deleteProtectionState == .deleteProtectionEnabled
                     },
-                    { answer(complete(name, CreateDatabaseMetadata(), $0)) })
+                    { complete(database, CreateDatabaseMetadata(), $0, answer) })
             } catch {
                 answer(.failure(error))
             }
@@ -138,12 +138,13 @@ extension AdminService {
     }
 
     private func complete<Response: WireMessage>(
-        _ name: DatabaseName, _ metadata: some WireMessage, _ result: Result<Response, Status>
-    ) -> Result<OperationMessage, Status> {
+        _ database: Database, _ metadata: some WireMessage, _ result: Result<Response, Status>,
+        _ answer: @escaping Answer<OperationMessage>
+    ) {
         do throws(Status) {
-            return .success(try operations.completed(name, metadata: metadata, response: try result.get()))
+            operations.complete(database, metadata: metadata, response: try result.get(), answer)
         } catch {
-            return .failure(error)
+            answer(.failure(error))
         }
     }
 
@@ -206,15 +207,16 @@ extension AdminService {
         let clock = clock
         background({ answer(.failure($0)) }) { [self, protection] in
             do throws(Status) {
+                let database = try existing(name)
                 settings(
-                    of: try existing(name),
+                    of: database,
                     { settings throws(Status) in
                         if !wanted.etag.isEmpty, wanted.etag != settings.etag { throw Self.staleTag }
                         if let protection { settings.isDeleteProtected = protection }
                         settings.updateTime = max(
                             clock.now(), Timestamp(microseconds: settings.updateTime.microseconds + 1))
                     },
-                    { answer(complete(name, UpdateDatabaseMetadata(), $0)) })
+                    { complete(database, UpdateDatabaseMetadata(), $0, answer) })
             } catch {
                 answer(.failure(error))
             }
@@ -251,9 +253,8 @@ extension AdminService {
             }
             if !request.etag.isEmpty, request.etag != settings.etag { throw Self.staleTag }
             try directory.delete(name)
-            operations.forget(name)
-            return try operations.completed(
-                name, metadata: DeleteDatabaseMetadata(), response: settings.message(name, now: clock.now()))
+            return operations.completeDeletion(
+                of: name, metadata: DeleteDatabaseMetadata(), response: settings.message(name, now: clock.now()))
         }
     }
 }

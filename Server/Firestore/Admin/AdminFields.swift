@@ -79,7 +79,7 @@ extension AdminService {
         let operations = operations
         let metadata = FieldOperationMetadata(startTime: operations.now, field: name.string, state: .processing)
         let before = Slot<(indexes: [IndexMessage], timeToLive: FieldOverride.TimeToLive?)>()
-        let begun = Slot<(operation: OperationMessage, metadata: FieldOperationMetadata)>()
+        let begun = Slot<(operation: OperationTable.Handle, metadata: FieldOperationMetadata)>()
         database.changeCatalog(
             { catalog throws(Status) in
                 let view = FieldView(catalog: catalog, database: name.group.database)
@@ -92,13 +92,9 @@ extension AdminService {
                 metadata.indexConfigDeltas = Self.deltas(from: before.value?.indexes ?? [], to: view.indexes(name))
                 metadata.ttlConfigDelta = Self.delta(
                     from: before.value?.timeToLive, to: view.override(of: name)?.timeToLive)
-                do throws(Status) {
-                    let operation = try operations.begin(name.group.database, metadata: metadata)
-                    begun.value = (operation, metadata)
-                    answer(.success(operation))
-                } catch {
-                    answer(.failure(error))
-                }
+                let operation = operations.begin(
+                    database, metadata: { [metadata] in AnyMessage(metadata) }, answer)
+                begun.value = (operation, metadata)
             },
             completion: { result in
                 guard let (operation, started) = begun.value else {
@@ -109,10 +105,7 @@ extension AdminService {
                 metadata.endTime = operations.now
                 metadata.state = Self.state(of: result)
                 let field = FieldView(catalog: database.catalog, database: name.group.database).message(name)
-                operations.update(operation.name, in: name.group.database) { operation in
-                    operation.metadata = AnyMessage(metadata)
-                    operation.end(result.map { field })
-                }
+                operation.end(metadata, result.map { field })
             })
     }
 

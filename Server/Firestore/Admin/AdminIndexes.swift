@@ -14,7 +14,7 @@ extension AdminService {
         let database = try directory.database(group.database)
         let operations = operations
         let start = operations.now
-        let begun = Slot<(operation: OperationMessage, definition: IndexDefinition)>()
+        let begun = Slot<(operation: OperationTable.Handle, definition: IndexDefinition)>()
         database.changeCatalog(
             { catalog throws(Status) in
                 if catalog.definitions.contains(where: { $0.isSame(as: definition) }) {
@@ -31,15 +31,10 @@ extension AdminService {
                 guard let created = added.first(where: { $0.isSame(as: definition) }) else { return }
                 let shown = created.message(in: group.database)
                 let metadata = IndexOperationMetadata(startTime: start, index: shown.name, state: .processing)
-                do throws(Status) {
-                    let operation = try operations.begin(group.database, metadata: metadata) {
-                        Self.remove(created, from: database) { _ in }
-                    }
-                    begun.value = (operation, created)
-                    answer(.success(operation))
-                } catch {
-                    answer(.failure(error))
-                }
+                let operation = operations.begin(
+                    database, metadata: { AnyMessage(metadata) },
+                    cancel: { Self.remove(created, from: database) { _ in } }, answer)
+                begun.value = (operation, created)
             },
             completion: { result in
                 guard let (operation, created) = begun.value else {
@@ -49,15 +44,13 @@ extension AdminService {
                 var metadata = IndexOperationMetadata(
                     startTime: start, endTime: operations.now, index: created.message(in: group.database).name)
                 metadata.state = Self.state(of: result)
-                operations.update(operation.name, in: group.database) { operation in
-                    operation.metadata = AnyMessage(metadata)
-                    operation.end(
-                        result.map { _ in
-                            var ready = created
-                            ready.state = .ready
-                            return ready.message(in: group.database)
-                        })
-                }
+                operation.end(
+                    metadata,
+                    result.map { _ in
+                        var ready = created
+                        ready.state = .ready
+                        return ready.message(in: group.database)
+                    })
             })
     }
 
@@ -102,7 +95,7 @@ extension AdminService {
         Self.remove(try Self.find(name, in: database.catalog), from: database) { answer($0.map { EmptyMessage() }) }
     }
 
-    private static func remove(
+    static func remove(
         _ definition: IndexDefinition, from database: Database,
         _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {

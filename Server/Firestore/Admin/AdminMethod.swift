@@ -14,22 +14,25 @@ struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Send
     let effect: AdministratorEffect
     /// The name in a request that identifies the project: `projects/P`, or the name of a resource in that project.
     let resource: @Sendable (Request) -> String
+    /// Whether it reads or writes files that all projects share: not for administrators of one project.
+    let concernsServer: Bool
     let body: Body
 
     init(
         _ path: String, _ effect: AdministratorEffect, resource: @escaping @Sendable (Request) -> String,
-        _ body: @escaping Body
+        concernsServer: Bool = false, _ body: @escaping Body
     ) {
         self.path = path
         self.effect = effect
         self.resource = resource
+        self.concernsServer = concernsServer
         self.body = body
     }
 
     var request: any WireMessage.Type { Request.self }
 
     /// Whether the method reads a database, which may have to be opened first: not on an event loop.
-    var concernsDatabase: Bool { path.utf8.starts(with: AdminMethods.admin.utf8) }
+    var concernsDatabase: Bool { !path.utf8.starts(with: AdminMethods.locations.utf8) }
 
     func serve(
         _ message: [UInt8], _ admin: AdminService, _ permit: AdminService.Permit,
@@ -61,7 +64,8 @@ extension AdminService {
         _ method: AdminMethod<Request, Response>, _ request: Request, _ permit: Permit,
         _ answer: @escaping Answer<Response>
     ) throws(Status) {
-        try permit(.project(Self.project(named: method.resource(request))), method.effect)
+        let project = AdministeredResource.project(Self.project(named: method.resource(request)))
+        try permit(method.concernsServer ? .server : project, method.effect)
         if method.concernsDatabase {
             inBackground(of: answer) { () throws(Status) in try method.body(self)(request, answer) }
         } else {

@@ -5,7 +5,7 @@ import HearthWire
 enum AdminMethods {
     static let admin = "/google.firestore.admin.v1.FirestoreAdmin/"
     private static let operations = "/google.longrunning.Operations/"
-    private static let locations = "/google.cloud.location.Locations/"
+    static let locations = "/google.cloud.location.Locations/"
 
     static let createIndex = AdminMethod(
         admin + "CreateIndex", .writes, resource: \.parent, AdminService.createIndex)
@@ -29,6 +29,11 @@ enum AdminMethods {
     static let bulkDeleteDocuments = AdminMethod(
         admin + "BulkDeleteDocuments", .writes, resource: \.name, AdminService.bulkDeleteDocuments)
 
+    static let exportDocuments = AdminMethod(
+        admin + "ExportDocuments", .writes, resource: \.name, concernsServer: true, AdminService.exportDocuments)
+    static let importDocuments = AdminMethod(
+        admin + "ImportDocuments", .writes, resource: \.name, concernsServer: true, AdminService.importDocuments)
+
     static let getOperation = AdminMethod(
         operations + "GetOperation", .reads, resource: \.name, AdminService.getOperation)
     static let listOperations = AdminMethod(
@@ -37,6 +42,8 @@ enum AdminMethods {
         operations + "DeleteOperation", .writes, resource: \.name, AdminService.deleteOperation)
     static let cancelOperation = AdminMethod(
         operations + "CancelOperation", .writes, resource: \.name, AdminService.cancelOperation)
+    static let waitOperation = AdminMethod(
+        operations + "WaitOperation", .reads, resource: \.name, AdminService.waitOperation)
 
     static let listLocations = AdminMethod(
         locations + "ListLocations", .reads, resource: \.name, AdminService.listLocations)
@@ -46,7 +53,7 @@ enum AdminMethods {
     /// The methods that gRPC serves.
     static let all: [any AnyAdminMethod] = [
         createIndex, listIndexes, getIndex, deleteIndex, getField, updateField, listFields, createDatabase, getDatabase,
-        listDatabases, updateDatabase, deleteDatabase, bulkDeleteDocuments, getOperation, listOperations,
-        deleteOperation, cancelOperation, listLocations, getLocation,
+        listDatabases, updateDatabase, deleteDatabase, bulkDeleteDocuments, exportDocuments, importDocuments,
+        getOperation, listOperations, deleteOperation, cancelOperation, waitOperation, listLocations, getLocation,
     ]
 }

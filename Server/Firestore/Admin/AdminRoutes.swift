@@ -32,15 +32,12 @@ extension AdminService {
         case createIndex, listIndexes, getIndex, deleteIndex
         case listFields, getField, updateField
         case createDatabase, listDatabases, getDatabase, updateDatabase, deleteDatabase
-        case bulkDelete, listOperations, getOperation, deleteOperation, cancelOperation
+        case bulkDelete, export, `import`
+        case listOperations, getOperation, deleteOperation, cancelOperation, waitOperation
         case listLocations, getLocation
         /// A method of Google's service that Hearth does not have.
         case absent(String)
     }
-
-    private static let databaseVerbs = [
-        "exportDocuments": "ExportDocuments", "importDocuments": "ImportDocuments",
-    ]
 
     /// - Parameters:
     ///   - segments: decoded or not; only their number and the fixed ones matter.
@@ -82,7 +79,8 @@ extension AdminService {
         case ("PATCH", ""): .updateDatabase
         case ("DELETE", ""): .deleteDatabase
         case ("POST", "bulkDeleteDocuments"): .bulkDelete
-        case ("POST", _): databaseVerbs[verb].map { .absent($0) }
+        case ("POST", "exportDocuments"): .export
+        case ("POST", "importDocuments"): .import
         default: nil
         }
     }
@@ -107,6 +105,7 @@ extension AdminService {
         case ("GET", 6, ""): .getOperation
         case ("DELETE", 6, ""): .deleteOperation
         case ("POST", 6, "cancel"): .cancelOperation
+        case ("POST", 6, "wait"): .waitOperation
         default: nil
         }
     }
@@ -169,6 +168,18 @@ extension AdminService {
             var message = try BulkDeleteDocumentsRequest(json: Self.object(request.body))
             message.name = name
             try run(Methods.bulkDeleteDocuments, message)
+        case .export:
+            var message = try ExportDocumentsRequest(json: Self.object(request.body))
+            message.name = name
+            try run(Methods.exportDocuments, message)
+        case .import:
+            var message = try ImportDocumentsRequest(json: Self.object(request.body))
+            message.name = name
+            try run(Methods.importDocuments, message)
+        case .waitOperation:
+            var message = try WaitOperationRequest(json: Self.object(request.body))
+            message.name = name
+            try run(Methods.waitOperation, message)
         case .listOperations: try run(Methods.listOperations, ListOperationsRequest(name: parent))
         case .getOperation: try run(Methods.getOperation, GetOperationRequest(name: name))
         case .deleteOperation: try run(Methods.deleteOperation, DeleteOperationRequest(name: name))

@@ -25,17 +25,25 @@ package struct AdminService: Sendable {
     let startTime: Timestamp
     /// Runs work that waits for the disk, outside the event loops.
     let background: Background
+    let transfers: TransferService
+    /// Where exports and imports are; nil when the operator allows none.
+    let exportFolder: ExportRoot?
 
     package init(
-        directory: any DatabaseDirectory, clock: any Clock = SystemClock(),
-        background: @escaping Background
+        directory: any DatabaseDirectory, transfers: TransferService, exportFolder: ExportRoot? = nil,
+        clock: any Clock = SystemClock(), background: @escaping Background
     ) {
         self.directory = directory
+        self.transfers = transfers
+        self.exportFolder = exportFolder
         self.clock = clock
         self.background = background
-        operations = OperationTable(clock: clock)
+        operations = OperationTable(directory: directory, clock: clock, background: background)
         startTime = clock.now()
     }
+
+    /// Answers who has waited for an operation long enough. Must be called some times a second.
+    package func tick() { operations.tick() }
 
     /// Runs a method's body outside the loop; an error becomes the response.
     func inBackground<Message>(

@@ -5,73 +5,129 @@ import HearthWire
 
 /// Deletion of whole collection groups.
 extension AdminService {
-    /// The number of documents that one commit deletes.
-    private static let stepDocuments = 200
-
     package func bulkDeleteDocuments(
         _ request: BulkDeleteDocumentsRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let name = try DatabaseName(parsing: request.name)
-        for id in request.collectionIds { try ResourceName.validate(collectionID: id) }
-        if request.namespaceIds.contains(where: { !$0.isEmpty }) {
-            throw .invalidArgument("A Firestore database has the default namespace only.")
-        }
+        let ids = try Self.collectionIDs(request.collectionIds, request.namespaceIds)
         let database = try directory.database(name)
-        let isCancelled = Slot(false)
-        let metadata = BulkDeleteDocumentsMetadata(
-            startTime: operations.now, operationState: .processing, collectionIds: request.collectionIds,
-            snapshotTime: operations.now)
-        let operation = try operations.begin(name, metadata: metadata) { isCancelled.value = true }
-        answer(.success(operation))
-        let run = BulkDelete(
-            service: self, database: database, operation: operation.name, metadata: metadata, isCancelled: isCancelled)
-        // Without ids the request deletes all documents.
-        let groups = request.collectionIds.isEmpty ? [nil] : request.collectionIds.map(Optional.some)
-        run.next(groups[...], after: nil, deleted: 0)
+        let control = TransferControl()
+        let (operations, start) = (operations, operations.now)
+        let metadata: @Sendable (OperationState?) -> BulkDeleteDocumentsMetadata = { ended in
+            let progress = control.progress
+            return BulkDeleteDocumentsMetadata(
+                startTime: start, endTime: ended == nil ? nil : operations.now,
+                operationState: ended ?? control.operationState, progressDocuments: progress.documents,
+                progressBytes: progress.bytes, collectionIds: request.collectionIds,
+                namespaceIds: request.namespaceIds, snapshotTime: start)
+        }
+        let deletion = BulkDelete(database, ids, control, background: background)
+        operations.begin(
+            database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
+        ) { begun in
+            answer(begun)
+            guard case .success(let operation) = begun else { return }
+            deletion.run { result in
+                operations.handle(operation).end(
+                    metadata(Self.state(of: result)), result.map { BulkDeleteDocumentsResponse() })
+            }
+        }
+    }
+}
+
+/// One deletion: in steps, each with its own commit.
+struct BulkDelete: Sendable {
+    /// Documents that one commit deletes, and that one step counts.
+    private static let stepDocuments = 200
+    private static let countStep = 4096
+
+    private let database: Database
+    /// Nil for all documents.
+    private let groups: [String?]
+    private let control: TransferControl
+    private let background: AdminService.Background
+
+    /// - Parameter collectionIDs: the collection groups; nil for all documents.
+    init(
+        _ database: Database, _ collectionIDs: [String]?, _ control: TransferControl,
+        background: @escaping AdminService.Background
+    ) {
+        self.database = database
+        groups = collectionIDs?.map(Optional.some) ?? [nil]
+        self.control = control
+        self.background = background
     }
 
-    /// One deletion in progress: in steps, each with its own commit.
-    private struct BulkDelete: Sendable {
-        let service: AdminService
-        let database: Database
-        let operation: String
-        let metadata: BulkDeleteDocumentsMetadata
-        let isCancelled: Slot<Bool>
+    typealias Done = @Sendable (Result<Void, Status>) -> Void
 
-        func next(_ groups: ArraySlice<String?>, after position: [UInt8]?, deleted: Int) {
-            service.background({ end(.failure($0), deleted) }) {
-                guard let group = groups.first else { return end(.success(BulkDeleteDocumentsResponse()), deleted) }
-                if isCancelled.value == true {
-                    return end(.failure(Status(.cancelled, "The operation was cancelled.")), deleted)
+    /// - Parameter done: called once, from any thread.
+    func run(_ done: @escaping Done) {
+        count(groups[...], after: nil, done)
+    }
+
+    private func step(_ done: @escaping Done, _ body: @escaping @Sendable () throws(Status) -> Void) {
+        background({ done(.failure($0)) }) {
+            do throws(Status) {
+                try control.check()
+                try body()
+            } catch {
+                done(.failure(error))
+            }
+        }
+    }
+
+    /// Counts the documents first, for the estimate.
+    private func count(_ groups: ArraySlice<String?>, after position: [UInt8]?, _ done: @escaping Done) {
+        step(done) { () throws(Status) in
+            guard let group = groups.first else {
+                control.update { $0.phase = .processing }
+                return next(self.groups[...], after: nil, done)
+            }
+            let keys = try database.view().documentKeys(of: group, after: position, limit: Self.countStep)
+            control.update { $0.estimatedDocumentCount += keys.count }
+            let isOver = keys.count < Self.countStep
+            count(isOver ? groups.dropFirst() : groups, after: isOver ? nil : keys.last, done)
+        }
+    }
+
+    private func next(_ groups: ArraySlice<String?>, after position: [UInt8]?, _ done: @escaping Done) {
+        step(done) { () throws(Status) in
+            guard let group = groups.first else {
+                control.update { progress in
+                    progress.phase = .finalizing
+                    progress.estimatedDocumentCount = progress.documentCount
+                    progress.estimatedSizeBytes = progress.sizeBytes
                 }
-                do throws(Status) {
-                    let view = try database.view()
-                    let keys = try view.documentKeys(of: group, after: position, limit: AdminService.stepDocuments)
-                    guard let last = keys.last else { return next(groups.dropFirst(), after: nil, deleted: deleted) }
-                    let writes = keys.compactMap(DocumentKey.decode).map { path in
-                        Write(document: ResourceName(database: database.name, path: path), operation: .delete)
-                    }
-                    database.commit(writes) { result in
-                        switch result {
-                        case .success: next(groups, after: last, deleted: deleted + writes.count)
-                        case .failure(let status): end(.failure(status), deleted)
-                        }
-                    }
-                } catch {
-                    end(.failure(error), deleted)
+                return done(.success(()))
+            }
+            let view = try database.view()
+            let keys = try view.documentKeys(of: group, after: position, limit: Self.stepDocuments)
+            guard let last = keys.last else { return next(groups.dropFirst(), after: nil, done) }
+            var size = 0
+            for key in keys {
+                _ = try view.snapshot.read(.documents, key) { size += key.count + $0.count }
+            }
+            let writes = keys.compactMap(DocumentKey.decode).map { path in
+                Write(document: ResourceName(database: database.name, path: path), operation: .delete)
+            }
+            database.commit(writes) { [size] result in
+                switch result {
+                case .success:
+                    add(writes.count, size)
+                    next(groups, after: last, done)
+                case .failure(let status): done(.failure(status))
                 }
             }
         }
+    }
 
-        private func end(_ result: Result<BulkDeleteDocumentsResponse, Status>, _ deleted: Int) {
-            var metadata = metadata
-            metadata.endTime = service.operations.now
-            metadata.progressDocuments = ProgressMessage(estimatedWork: Int64(deleted), completedWork: Int64(deleted))
-            metadata.operationState = AdminService.state(of: result.map { _ in })
-            service.operations.update(operation, in: database.name) { operation in
-                operation.metadata = AnyMessage(metadata)
-                operation.end(result)
-            }
+    private func add(_ documents: Int, _ size: Int) {
+        control.update { progress in
+            progress.documentCount += documents
+            progress.sizeBytes += size
+            progress.estimatedDocumentCount = max(progress.estimatedDocumentCount, progress.documentCount)
+            let share = Double(progress.estimatedDocumentCount) / Double(max(1, progress.documentCount))
+            progress.estimatedSizeBytes = Int(Double(progress.sizeBytes) * share)
         }
     }
 }

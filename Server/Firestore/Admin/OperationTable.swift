@@ -4,112 +4,361 @@ import HearthDocuments
 import HearthWire
 import Synchronization
 
-/// Long-running operations of all databases, in memory: a restart forgets the operations, not their effects.
+/// Long-running operations. They are kept with the data of their database (`Database.operationNotes`): durable when they
+/// begin and when they end. In memory are those that are under way, whose metadata is asked for when it is read.
+///
+/// A stored operation without an end that is not under way was interrupted by the end of an earlier process: see
+/// `InterruptedOperation`. Methods that may wait for the disk must not be called on an event loop.
 final class OperationTable: Sendable {
+    /// An operation that is under way.
+    private struct Running: Sendable {
+        let database: Database
+        let metadata: @Sendable () -> AnyMessage
+        let cancel: (@Sendable () -> Void)?
+        /// Whether clients have deleted it; the work goes on.
+        var isDeleted = false
+        /// Its end, when that could not be stored.
+        var end: OperationMessage?
+    }
+
+    private struct Waiter: Sendable {
+        let number: UInt64
+        let name: String
+        let deadline: UInt64
+        let answer: @Sendable (Result<OperationMessage, Status>) -> Void
+    }
+
     private struct State {
-        /// Newest last.
-        var operations: [DatabaseName: [OperationMessage]] = [:]
-        var cancellations: [String: @Sendable () -> Void] = [:]
+        var running: [String: Running] = [:]
+        /// Operations that have deleted their database; the newest last.
+        var ofDeleted: [OperationMessage] = []
+        var waiters: [Waiter] = []
         var next: UInt64 = 1
     }
 
+    private let directory: any DatabaseDirectory
     private let clock: any Clock
+    private let startTime: Timestamp
+    private let background: AdminService.Background
     private let state = Mutex(State())
 
-    init(clock: any Clock) {
+    /// - Parameter background: for what waits for the disk.
+    init(directory: any DatabaseDirectory, clock: any Clock, background: @escaping AdminService.Background) {
+        self.directory = directory
         self.clock = clock
+        self.background = background
+        startTime = clock.now()
     }
 
     var now: TimestampMessage { TimestampMessage(clock.now()) }
 
-    /// Adds an operation that has begun.
-    /// - Parameter cancel: stops it, on a client's request.
-    /// - Throws: RESOURCE_EXHAUSTED when too many are in progress.
+    // MARK: Beginning and end
+
+    /// An operation that has begun, for whoever ends it.
+    struct Handle: Sendable {
+        fileprivate let table: OperationTable
+        let name: String
+
+        /// Records the end. Only the first call has an effect.
+        func end<Response: WireMessage>(_ metadata: some WireMessage, _ result: Result<Response, Status>) {
+            var operation = OperationMessage(name: name, metadata: AnyMessage(metadata))
+            operation.end(result)
+            table.end(operation)
+        }
+    }
+
+    /// For the end of an operation that has begun.
+    func handle(_ operation: OperationMessage) -> Handle { Handle(table: self, name: operation.name) }
+
+    /// Adds an operation.
+    /// - Parameters:
+    ///   - metadata: its present metadata; called from any thread, as long as it is under way.
+    ///   - cancel: stops it, on a client's request.
+    ///   - completion: called when it is stored. Fails with RESOURCE_EXHAUSTED when too many are under way.
+    @discardableResult
     func begin(
-        _ database: DatabaseName, metadata: some WireMessage, cancel: (@Sendable () -> Void)? = nil
-    ) throws(Status) -> OperationMessage {
-        let metadata = AnyMessage(metadata)
-        let time = UInt64(bitPattern: clock.now().microseconds)
-        let operation = state.withLock { state -> OperationMessage? in
-            var list = state.operations[database] ?? []
-            if list.count >= Limits.operationsPerDatabaseMax {
-                guard let oldest = list.firstIndex(where: \.done) else { return nil }
-                list.remove(at: oldest)
-            }
-            // The time distinguishes the ids of different runs of the program.
-            let id = Base64.encodeURLSafe(Array("\(time)-\(state.next)".utf8))
+        _ database: Database, metadata: @escaping @Sendable () -> AnyMessage, cancel: (@Sendable () -> Void)? = nil,
+        _ completion: @escaping @Sendable (Result<OperationMessage, Status>) -> Void
+    ) -> Handle {
+        let operation = OperationMessage(name: newName(database.name), metadata: metadata())
+        let running = Running(database: database, metadata: metadata, cancel: cancel)
+        state.withLock { $0.running[operation.name] = running }
+        add(operation, to: database) { [self] result in
+            if case .failure = result { _ = state.withLock { $0.running.removeValue(forKey: operation.name) } }
+            completion(result)
+        }
+        return Handle(table: self, name: operation.name)
+    }
+
+    /// Adds an operation that is complete when it begins; clients may query it anyway.
+    func complete(
+        _ database: Database, metadata: some WireMessage, response: some WireMessage,
+        _ completion: @escaping @Sendable (Result<OperationMessage, Status>) -> Void
+    ) {
+        let operation = OperationMessage(
+            name: newName(database.name), metadata: AnyMessage(metadata), done: true, response: AnyMessage(response))
+        add(operation, to: database, completion)
+    }
+
+    /// An operation that has deleted its database, with all other operations of it. It is kept in memory.
+    func completeDeletion(
+        of database: DatabaseName, metadata: some WireMessage, response: some WireMessage
+    ) -> OperationMessage {
+        let operation = OperationMessage(
+            name: newName(database), metadata: AnyMessage(metadata), done: true, response: AnyMessage(response))
+        let prefix = "\(database.string)/operations/"
+        state.withLock { state in
+            // Their work fails with their database.
+            for name in state.running.keys where name.utf8.starts(with: prefix.utf8) { state.running[name] = nil }
+            state.ofDeleted.append(operation)
+            if state.ofDeleted.count > Limits.operationsOfDeletedMax { state.ofDeleted.removeFirst() }
+        }
+        return operation
+    }
+
+    /// Ids of later operations are greater, also those of another process.
+    private func newName(_ database: DatabaseName) -> String {
+        let number = state.withLock { state in
             state.next += 1
-            let operation = OperationMessage(name: "\(database.string)/operations/\(id)", metadata: metadata)
-            list.append(operation)
-            state.operations[database] = list
-            state.cancellations[operation.name] = cancel
-            return operation
+            return state.next
         }
-        guard let operation else { throw .resourceExhausted("Too many operations are under way in \(database).") }
-        return operation
-    }
-
-    /// Records the progress or the end of an operation.
-    func update(_ name: String, in database: DatabaseName, _ change: (inout OperationMessage) -> Void) {
-        state.withLock { state in
-            guard let index = state.operations[database]?.firstIndex(where: { $0.name == name }) else { return }
-            change(&state.operations[database]![index])
-            if state.operations[database]![index].done { state.cancellations[name] = nil }
+        func digits(_ number: UInt64, _ count: Int) -> String {
+            let string = String(number, radix: 16)
+            return String(repeating: "0", count: max(0, count - string.count)) + string
         }
+        let time = UInt64(bitPattern: clock.now().microseconds)
+        return "\(database.string)/operations/\(digits(time, 14))-\(digits(number, 6))"
     }
 
-    /// An operation that is complete when it begins; clients may query it anyway.
-    func completed(
-        _ database: DatabaseName, metadata: some WireMessage, response: some WireMessage
-    ) throws(Status) -> OperationMessage {
-        var operation = try begin(database, metadata: metadata)
-        operation.done = true
-        operation.response = AnyMessage(response)
-        update(operation.name, in: database) { [operation] in $0 = operation }
-        return operation
+    private func add(
+        _ operation: OperationMessage, to database: Database,
+        _ completion: @escaping @Sendable (Result<OperationMessage, Status>) -> Void
+    ) {
+        database.changeNotes(
+            { [self] notes throws(Status) in
+                if try notes.count(Database.operationNotes, limit: Limits.operationsPerDatabaseMax)
+                    >= Limits.operationsPerDatabaseMax
+                {
+                    let oldest = try notes.first(Database.operationNotes) { name, _ in
+                        !isRunning(Self.name(ofNote: name, in: database.name))
+                    }
+                    guard let oldest else {
+                        throw .resourceExhausted("Too many operations are under way in \(database.name).")
+                    }
+                    try notes.set(oldest, nil)
+                }
+                try notes.set(Self.note(operation.name), Self.fields(operation))
+            }, completion: { completion($0.map { operation }) })
     }
 
-    func operation(_ name: String) throws(Status) -> OperationMessage {
-        let database = try Self.database(of: name)
-        let found = state.withLock { $0.operations[database]?.first { $0.name == name } }
-        guard let found else { throw .notFound("Operation \"\(name)\" not found.") }
-        return found
+    private func end(_ operation: OperationMessage) {
+        guard let running = state.withLock({ $0.running[operation.name] }) else { return }
+        let note = Self.note(operation.name)
+        running.database.changeNotes(
+            { [self] notes throws(Status) in
+                let isDeleted = state.withLock { $0.running[operation.name]?.isDeleted ?? true }
+                if !isDeleted { try notes.set(note, Self.fields(operation)) }
+            },
+            completion: { [self] result in
+                let waiters = state.withLock { state in
+                    switch result {
+                    case .success: state.running[operation.name] = nil
+                    // Clients learn it all the same; after a restart it counts as interrupted.
+                    case .failure: state.running[operation.name]?.end = operation
+                    }
+                    let waiting = state.waiters.filter { $0.name == operation.name }
+                    state.waiters.removeAll { $0.name == operation.name }
+                    return waiting
+                }
+                for waiter in waiters { waiter.answer(.success(operation)) }
+            })
     }
 
-    func operations(of database: DatabaseName) -> [OperationMessage] {
-        state.withLock { $0.operations[database] ?? [] }
-    }
-
-    /// Forgets an operation; the operation itself continues.
-    func delete(_ name: String) throws(Status) {
-        let database = try Self.database(of: name)
-        _ = try operation(name)
-        state.withLock { $0.operations[database]?.removeAll { $0.name == name } }
-    }
-
-    func cancel(_ name: String) throws(Status) {
-        if try operation(name).done { return }
-        guard let cancel = state.withLock({ $0.cancellations[name] }) else {
-            throw .unimplemented("Operation \"\(name)\" can't be cancelled.")
-        }
-        cancel()
-    }
-
-    func forget(_ database: DatabaseName) {
-        state.withLock { state in
-            for operation in state.operations.removeValue(forKey: database) ?? [] {
-                state.cancellations[operation.name] = nil
-            }
-        }
-    }
+    // MARK: Names
 
     /// `projects/P/databases/D/operations/ID`
     static func database(of name: String) throws(Status) -> DatabaseName {
         let segments = name.split(separator: "/", omittingEmptySubsequences: false)
-        guard segments.count == 6, segments[4] == "operations" else {
-            throw .invalidArgument("Invalid operation name \"\(name)\".")
+        guard segments.count == 6, segments[4] == "operations", !segments[5].isEmpty else {
+            throw .invalidArgument(
+                "Invalid operation name \"\(name)\": expected projects/{project}/databases/{database}/operations/{id}.")
         }
         return try DatabaseName(parsing: segments[..<4].joined(separator: "/"))
+    }
+
+    private static func note(_ name: String) -> String {
+        Database.operationNotes + (name.lastIndex(of: "/").map { String(name[name.index(after: $0)...]) } ?? name)
+    }
+
+    private static func name(ofNote note: String, in database: DatabaseName) -> String {
+        "\(database.string)/operations/\(note.dropFirst(Database.operationNotes.count))"
+    }
+
+    private static func fields(_ operation: OperationMessage) -> MapValue {
+        MapValue([.init(name: "operation", value: .bytes(operation.protobuf()))])
+    }
+
+    private static func operation(_ fields: MapValue) throws(Status) -> OperationMessage {
+        guard case .bytes(let bytes)? = fields["operation"] else {
+            throw Status(.dataLoss, "A stored operation can't be read.")
+        }
+        return try OperationMessage(protobuf: bytes)
+    }
+
+    private static func notFound(_ name: String) -> Status { .notFound("Operation \"\(name)\" not found.") }
+
+    // MARK: Reading
+
+    private func isRunning(_ name: String) -> Bool {
+        state.withLock { $0.running[name].map { $0.end == nil } ?? false }
+    }
+
+    /// An operation that is in memory.
+    private func held(_ name: String) throws(Status) -> OperationMessage? {
+        let (running, deleted) = state.withLock { state in
+            (state.running[name], state.ofDeleted.last { $0.name == name })
+        }
+        guard let running else { return deleted }
+        if running.isDeleted { throw Self.notFound(name) }
+        return running.end ?? OperationMessage(name: name, metadata: running.metadata())
+    }
+
+    /// May wait for the disk.
+    /// - Throws: NOT_FOUND.
+    func operation(_ name: String) throws(Status) -> OperationMessage {
+        let databaseName = try Self.database(of: name)
+        if let held = try held(name) { return held }
+        guard try directory.exists(databaseName) else { throw Self.notFound(name) }
+        let database = try directory.database(databaseName)
+        guard let fields = try database.note(Self.note(name)) else { throw Self.notFound(name) }
+        return try present(try Self.operation(fields), database)
+    }
+
+    /// What a stored operation is now.
+    private func present(_ stored: OperationMessage, _ database: Database) throws(Status) -> OperationMessage {
+        if stored.done { return stored }
+        if let held = try held(stored.name) { return held }
+        // It may have ended meanwhile; it is stored before it leaves the memory.
+        guard let fields = try database.note(Self.note(stored.name)) else { throw Self.notFound(stored.name) }
+        let again = try Self.operation(fields)
+        if again.done { return again }
+        let interrupted = InterruptedOperation(again, database, endTime: startTime)
+        guard let ended = try interrupted.ended() else { return again }
+        let note = Self.note(again.name)
+        database.changeNotes(
+            { notes throws(Status) in
+                guard let fields = try notes.note(note), try !Self.operation(fields).done else { return }
+                try notes.set(note, Self.fields(ended))
+                // Whoever asks finds it out again as long as it can't be stored.
+            }, completion: { _ in })
+        return ended
+    }
+
+    /// All operations of a database, the oldest first. May wait for the disk.
+    func operations(of name: DatabaseName) throws(Status) -> [OperationMessage] {
+        let prefix = "\(name.string)/operations/"
+        var found = state.withLock { $0.ofDeleted.filter { $0.name.utf8.starts(with: prefix.utf8) } }
+        guard try directory.exists(name) else { return found }
+        let database = try directory.database(name)
+        // One more may be stored for each that is being deleted.
+        for (_, fields) in try database.notes(Database.operationNotes, limit: 2 * Limits.operationsPerDatabaseMax) {
+            do throws(Status) {
+                found.append(try present(try Self.operation(fields), database))
+            } catch {
+                // Deleted meanwhile.
+                if error.code != .notFound { throw error }
+            }
+        }
+        return found
+    }
+
+    /// Answers when an operation has ended, or after a time. May wait for the disk.
+    /// - Parameter milliseconds: how long to wait.
+    func wait(
+        _ name: String, milliseconds: Int, _ answer: @escaping @Sendable (Result<OperationMessage, Status>) -> Void
+    ) {
+        let nanoseconds = UInt64(min(max(0, milliseconds), Limits.operationWaitSecondsMax * 1000)) * 1_000_000
+        let deadline = clock.monotonicNanoseconds() + nanoseconds
+        let waiting = state.withLock { state -> UInt64? in
+            guard nanoseconds > 0, state.waiters.count < Limits.operationWaitersMax else { return nil }
+            state.next += 1
+            state.waiters.append(Waiter(number: state.next, name: name, deadline: deadline, answer: answer))
+            return state.next
+        }
+        let present = Result { () throws(Status) in try operation(name) }
+        guard let waiting else { return answer(present) }
+        // Its end may have answered already.
+        if case .success(let operation) = present, !operation.done { return }
+        let isOpen = state.withLock { state in
+            guard let index = state.waiters.firstIndex(where: { $0.number == waiting }) else { return false }
+            state.waiters.remove(at: index)
+            return true
+        }
+        if isOpen { answer(present) }
+    }
+
+    /// Answers those who have waited long enough. Must be called some times a second.
+    func tick() {
+        let now = clock.monotonicNanoseconds()
+        let due = state.withLock { state in
+            if state.waiters.isEmpty { return [Waiter]() }
+            // Nobody reports the end of what an earlier process began.
+            let due = state.waiters.filter { $0.deadline <= now || state.running[$0.name] == nil }
+            state.waiters.removeAll { $0.deadline <= now || state.running[$0.name] == nil }
+            return due
+        }
+        for waiter in due {
+            background({ waiter.answer(.failure($0)) }) { [self] in
+                let present = Result { () throws(Status) in try operation(waiter.name) }
+                if case .success(let operation) = present, !operation.done, waiter.deadline > now {
+                    return state.withLock { $0.waiters.append(waiter) }
+                }
+                waiter.answer(present)
+            }
+        }
+    }
+
+    // MARK: Changes by clients
+
+    /// Forgets an operation; the work itself continues. May wait for the disk.
+    func delete(
+        _ name: String, _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) throws(Status) {
+        _ = try operation(name)
+        let database = state.withLock { state -> Database? in
+            state.running[name]?.isDeleted = true
+            state.ofDeleted.removeAll { $0.name == name }
+            return state.running[name]?.database
+        }
+        if let database { return remove(name, from: database, completion) }
+        let databaseName = try Self.database(of: name)
+        guard try directory.exists(databaseName) else { return completion(.success(())) }
+        remove(name, from: try directory.database(databaseName), completion)
+    }
+
+    private func remove(
+        _ name: String, from database: Database, _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        let note = Self.note(name)
+        database.changeNotes({ notes throws(Status) in try notes.set(note, nil) }, completion: completion)
+    }
+
+    /// Asks an operation to end; one that has ended stays as it is. May wait for the disk.
+    func cancel(_ name: String) throws(Status) {
+        let operation = try operation(name)
+        if operation.done { return }
+        if let running = state.withLock({ $0.running[name] }) {
+            guard let cancel = running.cancel else { throw Self.notCancellable(name) }
+            return cancel()
+        }
+        let database = try directory.database(try Self.database(of: name))
+        guard try InterruptedOperation(operation, database, endTime: startTime).cancel() else {
+            throw Self.notCancellable(name)
+        }
+    }
+
+    private static func notCancellable(_ name: String) -> Status {
+        .unimplemented("Operation \"\(name)\" can't be cancelled.")
     }
 }
 

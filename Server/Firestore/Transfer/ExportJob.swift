@@ -21,6 +21,8 @@ package struct ExportJob: Sendable {
         package var time: Timestamp?
         /// Whether a folder that is there is replaced.
         package var replaces: Bool
+        /// Whether the folders above it are made, too.
+        package var makesParents = false
 
         package init(
             path: String, name: String, collectionIDs: [String]? = nil, time: Timestamp? = nil, replaces: Bool = false
@@ -66,6 +68,26 @@ package struct ExportJob: Sendable {
     package func run(_ control: TransferControl) throws(Status) -> Outcome {
         try checkTarget()
         if let time = options.time { try database.check(readTime: time) }
+        let parents = options.makesParents ? try Folders.createParents(of: options.path) : []
+        let writer: ExportFolderWriter
+        do throws(Status) {
+            writer = try write(control)
+        } catch {
+            // Those that others use meanwhile are not empty.
+            for parent in parents.reversed() { Folders.removeEmpty(parent) }
+            throw error
+        }
+        let outcome = Outcome(
+            documentCount: writer.documentCount, fileCount: writer.fileCount, sizeBytes: writer.sizeBytes)
+        control.update { progress in
+            progress.estimatedDocumentCount = outcome.documentCount
+            progress.estimatedSizeBytes = outcome.sizeBytes
+            progress.sizeBytes = outcome.sizeBytes
+        }
+        return outcome
+    }
+
+    private func write(_ control: TransferControl) throws(Status) -> ExportFolderWriter {
         let writer = try ExportFolderWriter(
             options.path, partial: options.partialPath, name: options.name, database: database.name,
             collectionIDs: options.collectionIDs, startTime: clock.now())
@@ -77,14 +99,7 @@ package struct ExportJob: Sendable {
             writer.abandon()
             throw error
         }
-        let outcome = Outcome(
-            documentCount: writer.documentCount, fileCount: writer.fileCount, sizeBytes: writer.sizeBytes)
-        control.update { progress in
-            progress.estimatedDocumentCount = outcome.documentCount
-            progress.estimatedSizeBytes = outcome.sizeBytes
-            progress.sizeBytes = outcome.sizeBytes
-        }
-        return outcome
+        return writer
     }
 
     private func checkTarget() throws(Status) {

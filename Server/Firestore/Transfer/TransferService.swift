@@ -28,7 +28,43 @@ package final class TransferService: @unchecked Sendable {
         ExportJob(database, options, longReads: longReads, clock: clock)
     }
 
-    /// Begins an export.
+    /// Counts an export or import that is about to begin, until `leave`, or the end of `run`.
+    /// - Throws: RESOURCE_EXHAUSTED when too many are under way.
+    package func enter(_ control: TransferControl) throws(Status) {
+        let refusal = monitor.withLock { () -> Status? in
+            if isStopping { return Self.shutdown }
+            if running.count >= Limits.transfersMax { return Self.busy }
+            running[ObjectIdentifier(control)] = control
+            return nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// The one that was counted does not begin.
+    package func leave(_ control: TransferControl) {
+        monitor.withLock {
+            running[ObjectIdentifier(control)] = nil
+            monitor.signal()
+        }
+    }
+
+    /// Runs what was counted.
+    /// - Parameter done: called once at the end, on the thread of `body`, or on this one when there cannot be one.
+    package func run<Outcome>(
+        _ control: TransferControl, _ body: @escaping @Sendable () throws(Status) -> Outcome,
+        _ done: @escaping @Sendable (Result<Outcome, Status>) -> Void
+    ) {
+        let thread = NamedThread.start("hearth-transfer") { [self] in
+            NamedThread.giveWay()
+            done(Result { () throws(Status) in try body() })
+            leave(control)
+        }
+        if let thread { return thread.detach() }
+        done(.failure(.unavailable("The system cannot start another thread.")))
+        leave(control)
+    }
+
+    /// Counts and begins an export.
     /// - Parameter done: called once at the end, on the export's thread.
     /// - Throws: RESOURCE_EXHAUSTED when too many are under way.
     package func export(
@@ -36,10 +72,11 @@ package final class TransferService: @unchecked Sendable {
         _ done: @escaping @Sendable (Result<ExportJob.Outcome, Status>) -> Void
     ) throws(Status) {
         let job = exportJob(database, options)
-        try start(control) { done(Result { () throws(Status) in try job.run(control) }) }
+        try enter(control)
+        run(control, { () throws(Status) in try job.run(control) }, done)
     }
 
-    /// Begins an import.
+    /// Counts and begins an import.
     /// - Parameter done: called once at the end, on the import's thread.
     /// - Throws: RESOURCE_EXHAUSTED when too many are under way.
     package func importFolder(
@@ -47,33 +84,8 @@ package final class TransferService: @unchecked Sendable {
         _ done: @escaping @Sendable (Result<ImportJob.Outcome, Status>) -> Void
     ) throws(Status) {
         let job = ImportJob(folder, to: database, options)
-        try start(control) { done(Result { () throws(Status) in try job.run(control) }) }
-    }
-
-    private func start(_ control: TransferControl, _ body: @escaping @Sendable () -> Void) throws(Status) {
-        let id = ObjectIdentifier(control)
-        let refusal = monitor.withLock { () -> Status? in
-            if isStopping { return Self.shutdown }
-            if running.count >= Limits.transfersMax { return Self.busy }
-            running[id] = control
-            return nil
-        }
-        if let refusal { throw refusal }
-        let thread = NamedThread.start("hearth-transfer") { [self] in
-            NamedThread.giveWay()
-            body()
-            ended(id)
-        }
-        if let thread { return thread.detach() }
-        ended(id)
-        throw .unavailable("The system cannot start another thread.")
-    }
-
-    private func ended(_ id: ObjectIdentifier) {
-        monitor.withLock {
-            running[id] = nil
-            monitor.signal()
-        }
+        try enter(control)
+        run(control, { () throws(Status) in try job.run(control) }, done)
     }
 
     /// Ends what is under way, which fails with UNAVAILABLE, and waits for that.

@@ -167,12 +167,10 @@ class TestDatabases:
 
     def test_what_is_absent_is_said(self, admin: FirestoreAdminClient, project: str) -> None:
         name = f"projects/{project}/databases/(default)"
-        for call in (
-            lambda: admin.export_documents(request={"name": name, "output_uri_prefix": "gs://x"}),
-            lambda: admin.list_backups(parent=f"projects/{project}/locations/local"),
-        ):
-            with pytest.raises(exceptions.MethodNotImplemented):
-                call()
+        with pytest.raises(exceptions.MethodNotImplemented):
+            admin.list_backups(parent=f"projects/{project}/locations/local")
+        with pytest.raises(exceptions.FailedPrecondition, match="--export-folder"):
+            admin.export_documents(request={"name": name, "output_uri_prefix": "gs://x"})
 
 
 class TestRest:

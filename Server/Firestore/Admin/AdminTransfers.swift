@@ -1,0 +1,148 @@
+import HearthDocuments
+import HearthExport
+import HearthModel
+import HearthWire
+
+/// Exports and imports of whole databases or collection groups. Source: google/firestore/admin/v1/firestore_admin.proto,
+/// and "Export and import data" in the documentation of Cloud Firestore.
+extension AdminService {
+    func exportDocuments(
+        _ request: ExportDocumentsRequest, _ answer: @escaping Answer<OperationMessage>
+    ) throws(Status) {
+        let name = try DatabaseName(parsing: request.name)
+        let root = try usableFolder()
+        let ids = try Self.collectionIDs(request.collectionIds, request.namespaceIds)
+        let time = try snapshotTime(request.snapshotTime)
+        let database = try existing(name)
+        if let time { try Self.check(time, database) }
+        let path = try root.newFolder(request.outputUriPrefix, now: clock.now())
+        let control = TransferControl()
+        try transfers.enter(control)
+        let (operations, start, uri) = (operations, operations.now, ExportRoot.uri(path))
+        let metadata: @Sendable (OperationState?) -> ExportDocumentsMetadata = { ended in
+            let progress = control.progress
+            return ExportDocumentsMetadata(
+                startTime: start, endTime: ended == nil ? nil : operations.now,
+                operationState: ended ?? control.operationState, progressDocuments: progress.documents,
+                progressBytes: progress.bytes, collectionIds: request.collectionIds, outputUriPrefix: uri,
+                namespaceIds: request.namespaceIds,
+                snapshotTime: request.snapshotTime ?? progress.readTime.map { TimestampMessage($0) })
+        }
+        var options = ExportJob.Options(
+            path: path, name: path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path,
+            collectionIDs: ids, time: time)
+        options.makesParents = true
+        let job = transfers.exportJob(database, options)
+        operations.begin(
+            database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
+        ) { [transfers] begun in
+            answer(begun)
+            guard case .success(let operation) = begun else { return transfers.leave(control) }
+            transfers.run(control, { () throws(Status) in try job.run(control) }) { result in
+                operations.handle(operation).end(
+                    metadata(Self.state(of: result.map { _ in })),
+                    result.map { _ in ExportDocumentsResponse(outputUriPrefix: uri) })
+            }
+        }
+    }
+
+    func importDocuments(
+        _ request: ImportDocumentsRequest, _ answer: @escaping Answer<OperationMessage>
+    ) throws(Status) {
+        let name = try DatabaseName(parsing: request.name)
+        let root = try usableFolder()
+        var options = ImportJob.Options()
+        options.collectionIDs = try Self.collectionIDs(request.collectionIds, request.namespaceIds)
+        let database = try existing(name)
+        let folder = try root.export(request.inputUriPrefix)
+        let control = TransferControl()
+        try transfers.enter(control)
+        let (operations, start) = (operations, operations.now)
+        let metadata: @Sendable (OperationState?) -> ImportDocumentsMetadata = { ended in
+            let progress = control.progress
+            return ImportDocumentsMetadata(
+                startTime: start, endTime: ended == nil ? nil : operations.now,
+                operationState: ended ?? control.operationState, progressDocuments: progress.documents,
+                progressBytes: progress.bytes, collectionIds: request.collectionIds,
+                inputUriPrefix: request.inputUriPrefix, namespaceIds: request.namespaceIds)
+        }
+        let job = ImportJob(folder, to: database, options)
+        operations.begin(
+            database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
+        ) { [transfers] begun in
+            answer(begun)
+            guard case .success(let operation) = begun else { return transfers.leave(control) }
+            transfers.run(control, { () throws(Status) in try job.run(control) }) { result in
+                operations.handle(operation).end(
+                    metadata(Self.state(of: result.map { _ in })), result.map { _ in EmptyMessage() })
+            }
+        }
+    }
+
+    private func usableFolder() throws(Status) -> ExportRoot {
+        if let exportFolder { return exportFolder }
+        throw .failedPrecondition(
+            "This server has no folder for exports: start it with --export-folder FOLDER. hearth export and hearth import "
+                + "work without one.")
+    }
+
+    /// - Returns: nil for all documents.
+    static func collectionIDs(_ ids: [String], _ namespaceIDs: [String]) throws(Status) -> [String]? {
+        if namespaceIDs.contains(where: { !$0.isEmpty }) {
+            throw .invalidArgument("A Firestore database has the default namespace only.")
+        }
+        var seen: Set<[UInt8]> = []
+        for id in ids {
+            try ResourceName.validate(collectionID: id)
+            if !seen.insert(Array(id.utf8)).inserted {
+                throw .invalidArgument("The collection id \"\(id)\" is there twice.")
+            }
+        }
+        return ids.isEmpty ? nil : ids
+    }
+
+    private func snapshotTime(_ message: TimestampMessage?) throws(Status) -> Timestamp? {
+        guard let message else { return nil }
+        guard message.nanos == 0, message.seconds % 60 == 0 else {
+            throw .invalidArgument("The snapshotTime must be a whole minute.")
+        }
+        let time = Timestamp(microseconds: message.seconds.multipliedReportingOverflow(by: 1_000_000).partialValue)
+        guard time.seconds == message.seconds, time <= clock.now() else {
+            throw .invalidArgument("The snapshotTime must not be in the future.")
+        }
+        return time
+    }
+
+    private static func check(_ time: Timestamp, _ database: Database) throws(Status) {
+        do throws(Status) {
+            try database.check(readTime: time)
+        } catch {
+            if error.code != .failedPrecondition { throw error }
+            throw .failedPrecondition(
+                "The snapshotTime is too old: versions of this database are kept for \(database.retentionSeconds) seconds."
+            )
+        }
+    }
+}
+
+extension TransferControl {
+    /// As operations show it while they are under way.
+    var operationState: OperationState {
+        if isCancelled { return .cancelling }
+        switch progress.phase {
+        case .initializing: return .initializing
+        case .processing: return .processing
+        case .finalizing: return .finalizing
+        }
+    }
+}
+
+extension TransferControl.Progress {
+    var documents: ProgressMessage {
+        ProgressMessage(estimatedWork: Int64(estimatedDocumentCount), completedWork: Int64(documentCount))
+    }
+
+    var bytes: ProgressMessage {
+        ProgressMessage(estimatedWork: Int64(estimatedSizeBytes), completedWork: Int64(sizeBytes))
+    }
+}

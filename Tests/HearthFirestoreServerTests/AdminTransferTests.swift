@@ -1,0 +1,153 @@
+import Foundation
+import HearthExport
+import HearthModel
+import HearthTestSupport
+import HearthWire
+import Testing
+
+@testable import HearthDocuments
+@testable import HearthFirestoreServer
+
+/// `ExportDocuments` and `ImportDocuments`.
+@Suite struct AdminTransferTests {
+    private let folder = TemporaryFolder()
+    private let harness: AdminHarness
+    private let clock = StoppedClock()
+
+    init() throws {
+        harness = try AdminHarness(exportFolder: folder.path + "/exports", clock: clock)
+    }
+
+    private var root: String { folder.path + "/exports" }
+
+    private func begin(_ method: String, _ body: String) async throws -> OperationMessage {
+        try await harness.call("POST", "\(harness.root):\(method)Documents", body, as: OperationMessage.self)
+    }
+
+    private func refusal(_ method: String, _ body: String) async throws -> Status.Code? {
+        try await harness.refusal("POST", "\(harness.root):\(method)Documents", body)?.code
+    }
+
+    private func put(_ count: Int) async throws {
+        for number in 0..<count { try await harness.database.put("c/\(number)", ["n": .integer(Int64(number))]) }
+        try await harness.database.put("c/0/d/x", ["n": .integer(1)])
+    }
+
+    @Test func anExportIsImportedAgain() async throws {
+        try await put(20)
+        let begun = try await begin("export", #"{"outputUriPrefix": "a b/one", "collectionIds": ["c"]}"#)
+        let early = try #require(try begun.metadata?.unpacked(ExportDocumentsMetadata.self))
+        let uri = "file://\(root)/a%20b/one"
+        #expect(early.outputUriPrefix == uri && early.collectionIds == ["c"] && early.startTime != nil)
+        let ended = try await harness.end(of: begun)
+        #expect(ended.error == nil)
+        #expect(try ended.response?.unpacked(ExportDocumentsResponse.self)?.outputUriPrefix == uri)
+        let metadata = try #require(try ended.metadata?.unpacked(ExportDocumentsMetadata.self))
+        #expect(metadata.operationState == .successful && metadata.endTime != nil && metadata.snapshotTime != nil)
+        let documents = try #require(metadata.progressDocuments)
+        #expect(documents.completedWork == 20 && documents.estimatedWork == 20)
+        let bytes = try #require(metadata.progressBytes)
+        #expect(bytes.completedWork > 20 && bytes.estimatedWork == bytes.completedWork)
+        #expect(try TransferData.names(root + "/a b").contains("one/one.overall_export_metadata"))
+
+        let before = try TransferData.documents(harness.database)
+        try await harness.database.put("c/3", ["changed": .integer(1)])
+        let again = try await harness.end(of: try await begin("import", #"{"inputUriPrefix": "\#(uri)"}"#))
+        #expect(again.error == nil && again.response?.typeURL == "type.googleapis.com/google.protobuf.Empty")
+        let imported = try #require(try again.metadata?.unpacked(ImportDocumentsMetadata.self))
+        #expect(imported.operationState == .successful && imported.inputUriPrefix == uri)
+        #expect(imported.progressDocuments?.completedWork == 20 && imported.progressDocuments?.estimatedWork == 20)
+        #expect(try TransferData.documents(harness.database) == before)
+        #expect(try await refusal("export", #"{"outputUriPrefix": "\#(uri)"}"#) == .alreadyExists)
+    }
+
+    @Test func namesAreGenerated() async throws {
+        let begun = try await begin("export", "{}")
+        let ended = try await harness.end(of: begun)
+        let uri = try #require(try ended.response?.unpacked(ExportDocumentsResponse.self)).outputUriPrefix
+        #expect(uri == "file://\(root)/2023-11-14T22:13:20_00000")
+        #expect(try TransferData.names(root).contains { $0.hasSuffix("_00000.overall_export_metadata") })
+    }
+
+    @Test func urisOutsideOfTheFolderAreRefused() async throws {
+        try FileManager.default.createDirectory(atPath: folder.path + "/outside", withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: root + "/link", withDestinationPath: folder.path + "/outside")
+        for (uri, code) in [
+            ("gs://bucket/x", Status.Code.invalidArgument), ("s3://bucket/x", .invalidArgument),
+            ("file://host/x", .invalidArgument), ("file:x%zz", .notFound), ("../x", .permissionDenied),
+            ("a/../../x", .permissionDenied), ("/etc", .permissionDenied), ("file:///etc", .permissionDenied),
+            ("link/x", .permissionDenied), ("link", .permissionDenied), ("file://\(root)-more/x", .permissionDenied),
+            ("absent", .notFound), ("a/./../absent", .notFound), (".", .invalidArgument), ("", .invalidArgument),
+        ] {
+            #expect(try await refusal("import", #"{"inputUriPrefix": "\#(uri)"}"#) == code, "\(uri)")
+            if code == .permissionDenied || uri.hasPrefix("gs:") {
+                #expect(try await refusal("export", #"{"outputUriPrefix": "\#(uri)"}"#) == code, "\(uri)")
+            }
+        }
+        #expect(try TransferData.names(folder.path + "/outside").isEmpty)
+        let without = AdminHarness()
+        let status = try await without.refusal("POST", "\(without.root):exportDocuments", "{}")
+        #expect(status?.code == .failedPrecondition && status?.message.contains("--export-folder") == true)
+    }
+
+    @Test func membersAreChecked() async throws {
+        for (body, code) in [
+            (#"{"namespaceIds": ["x"]}"#, Status.Code.invalidArgument),
+            (#"{"collectionIds": ["a", "a"]}"#, .invalidArgument), (#"{"collectionIds": ["a/b"]}"#, .invalidArgument),
+            (#"{"snapshotTime": "2023-11-14T22:13:00.5Z"}"#, .invalidArgument),
+            (#"{"snapshotTime": "2023-11-14T22:12:30Z"}"#, .invalidArgument),
+            (#"{"snapshotTime": "2023-11-14T22:14:00Z"}"#, .invalidArgument),
+            (#"{"snapshotTime": "2023-11-14T21:00:00Z"}"#, .failedPrecondition),
+        ] {
+            #expect(try await refusal("export", body) == code, "\(body)")
+        }
+        let absent = try await harness.refusal("POST", "projects/p/databases/absent:exportDocuments", "{}")
+        #expect(absent?.code == .notFound)
+        #expect(try TransferData.names(root).isEmpty)
+    }
+
+    @Test func aSnapshotTimeIsThatMoment() async throws {
+        clock.advance(seconds: 30)
+        try await put(3)
+        clock.advance(seconds: 60)
+        let before = try TransferData.documents(harness.database)
+        try await harness.database.put("c/0", ["n": .integer(9)])
+        let body = #"{"outputUriPrefix": "past", "snapshotTime": "2023-11-14T22:14:00Z", "namespaceIds": [""]}"#
+        let ended = try await harness.end(of: try await begin("export", body))
+        #expect(ended.error == nil)
+        #expect(try TransferData.export(root + "/past") == before)
+        let metadata = try #require(try ended.metadata?.unpacked(ExportDocumentsMetadata.self))
+        #expect(metadata.snapshotTime?.seconds == 1_700_000_040)
+    }
+
+    @Test func damagedExportsFailAsOperations() async throws {
+        try FileManager.default.copyItem(atPath: TransferData.folder("types"), toPath: root + "/types")
+        let file = try TransferData.file("output-0", in: root + "/types")
+        var bytes = [UInt8](try Data(contentsOf: URL(filePath: file)))
+        bytes[5000] ^= 1
+        try Data(bytes).write(to: URL(filePath: file))
+        let ended = try await harness.end(of: try await begin("import", #"{"inputUriPrefix": "types"}"#))
+        #expect(ended.error?.code == 3 && ended.error?.message.contains("checksum differs") == true)
+        #expect(try ended.metadata?.unpacked(ImportDocumentsMetadata.self)?.operationState == .failed)
+        #expect(try TransferData.documents(harness.database).isEmpty)
+    }
+
+    @Test func tooManyAtATimeAreRefused() async throws {
+        let controls = (0..<Limits.transfersMax).map { _ in TransferControl() }
+        for control in controls { try harness.transfers.enter(control) }
+        #expect(try await refusal("export", #"{"outputUriPrefix": "x"}"#) == .resourceExhausted)
+        for control in controls { harness.transfers.leave(control) }
+        #expect(try await refusal("export", #"{"outputUriPrefix": "x"}"#) == nil)
+    }
+
+    /// What an earlier process left is removed at the start, and nothing else.
+    @Test func unfinishedExportsAreRemovedAtTheStart() throws {
+        let manager = FileManager.default
+        for path in ["a/.partial-x/all_namespaces", "a/b/.partial-y", "a/partial-z"] {
+            try manager.createDirectory(atPath: "\(root)/\(path)", withIntermediateDirectories: true)
+        }
+        _ = try ExportRoot(root)
+        #expect(try TransferData.names(root) == ["a", "a/b", "a/partial-z"])
+    }
+}
