@@ -5,7 +5,7 @@ import HearthTree
 /// `hearth import`
 enum ImportCommand {
     static let command = ToolCommand(
-        name: "import", summary: "Import an export: documents, and databases of the Realtime Database.", help: { help() },
+        name: "import", summary: "Import documents, and databases of the Realtime Database.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options =
@@ -18,7 +18,7 @@ enum ImportCommand {
                 "References into the exported database stay as they are; else they become references into this one."),
             Option(
                 "no-triggers", nil,
-                "Triggers get no events of the import. The server must be Hearth, and the credential an administrator's."),
+                "Triggers get no events of the import. For Hearth's servers only, and for administrators."),
         ] + FirestoreConnection.options
 
     private static func help() -> String {

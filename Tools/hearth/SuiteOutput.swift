@@ -89,7 +89,9 @@ final class SuiteOutput {
             ),
         ]
         // A folder without files doesn't survive version control, and readers want one that is named.
-        if !namespaces.isEmpty { members.append(("database", .object([version, ("path", .string(Self.databaseName))]))) }
+        if !namespaces.isEmpty {
+            members.append(("database", .object([version, ("path", .string(Self.databaseName))])))
+        }
         var json: [UInt8] = []
         TreeJSON.append(.object(members + others), to: &json)
         return json + [UInt8(ascii: "\n")]

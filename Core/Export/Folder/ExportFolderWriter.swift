@@ -57,7 +57,8 @@ package final class ExportFolderWriter {
     ///   - fileBytesMax: after so many bytes another file begins.
     /// - Throws: ALREADY_EXISTS when another writer fills the same folder; why it cannot be created.
     package init(
-        _ path: String, partial: String? = nil, name: String, database: DatabaseName, collectionIDs: [String]? = nil, startTime: Timestamp,
+        _ path: String, partial: String? = nil, name: String, database: DatabaseName, collectionIDs: [String]? = nil,
+        startTime: Timestamp,
         fileBytesMax: Int = Limits.exportFileBytesMax
     ) throws(Status) {
         target = Folders.withoutEnd(path)
