@@ -94,6 +94,9 @@ struct SuiteFolder {
             guard let string = value[name]?.string, !string.isEmpty else {
                 throw .invalidArgument("\(file): \"\(part)\" has no \"\(name)\".")
             }
+            if string.hasPrefix("/") {
+                throw .invalidArgument("\(file): \"\(part)\" names a path outside of the folder: \(string).")
+            }
             return string
         }
     }

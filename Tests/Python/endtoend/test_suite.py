@@ -116,12 +116,12 @@ def test_what_is_outside_or_damaged_changes_nothing(tmp_path: Path) -> None:
 
     overall = "firestore_export/firestore_export.overall_export_metadata"
     cases: list[tuple[dict[str, Any], str]] = [
-        (firestore(f"../outside/{overall}"), "outside of the export"),
+        (firestore(f"../../outside/{overall}"), "outside of the export"),
         (firestore("none"), "cannot be read"),
-        (firestore(f"/{overall}"), "cannot be read"),
+        (firestore(f"/{overall}"), "outside of the folder"),
         (firestore("linked"), "outside of the export"),
         (firestore(""), "has no"),
-        ({"database": {"version": "1", "path": "../outside/database_export"}}, "outside of the export"),
+        ({"database": {"version": "1", "path": "../../outside/database_export"}}, "outside of the export"),
         ({"database": {"version": "1"}}, 'has no "path"'),
         ({"database": {"version": "1", "path": overall}}, "is no folder"),
     ]
@@ -332,7 +332,8 @@ def test_an_import_without_triggers(tmp_path: Path) -> None:
         tool("import", "-", "--no-triggers", data=large)
         tool("import", str(SUITE), "--no-triggers")
         assert len(tool.lines()) == len(DOCUMENTS) + 300 and pending() == 0
-        tool("import", "-", data=large)
+        # What changes nothing makes no event.
+        tool("import", "-", data=large.replace("xx", "yy"))
         assert pending() == 300
         denied = tool.run("import", str(SUITE), "--no-triggers", "--token", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.")
         assert denied.returncode == 1 and "admin" in denied.stderr
