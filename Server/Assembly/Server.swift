@@ -154,7 +154,7 @@ package final class Server: Sendable {
         readiness = service.readiness
         let (request, pool, registry) = (stopRequest, pool, registry)
         let exportFolder = try configuration.exportFolder.map { path throws(Status) in
-            try Self.configured { () throws(Status) in try ExportRoot(path) }
+            try Self.configured { () throws(Status) in try ExportRoot(path, dataFolder: configuration.dataFolder) }
         }
         let admin = AdminService(directory: registry, transfers: transfers, exportFolder: exportFolder) {
             refused, job in

@@ -150,4 +150,17 @@ import Testing
         _ = try ExportRoot(root)
         #expect(try TransferData.names(root) == ["a", "a/b", "a/partial-z"])
     }
+
+    @Test func exportsAndDataAreApart() throws {
+        for (exports, data) in [("a", "a"), ("a/b", "a"), ("a", "a/b"), ("a/../a/b", "a")] {
+            for path in ["a", "a/b"] {
+                try FileManager.default.createDirectory(
+                    atPath: "\(folder.path)/\(path)", withIntermediateDirectories: true)
+            }
+            #expect(throws: Status.self, "\(exports) \(data)") {
+                try ExportRoot("\(folder.path)/\(exports)", dataFolder: "\(folder.path)/\(data)")
+            }
+        }
+        _ = try ExportRoot("\(folder.path)/ab", dataFolder: "\(folder.path)/a")
+    }
 }

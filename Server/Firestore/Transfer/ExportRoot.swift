@@ -11,11 +11,18 @@ package struct ExportRoot: Sendable {
     package let path: String
 
     /// Makes the folder when its parent exists, and removes exports that an earlier process left unfinished.
+    /// - Parameter dataFolder: which must not be inside of it, nor the other way round; nil for none.
     /// - Throws: when it cannot be used.
-    package init(_ path: String) throws(Status) {
+    package init(_ path: String, dataFolder: String? = nil) throws(Status) {
         if !Folders.exists(path) { try Folders.create(path) }
         guard Folders.isFolder(path) else { throw .failedPrecondition("\(path) is not a folder.") }
         self.path = try Folders.resolved(path)
+        if let dataFolder, Folders.exists(dataFolder) {
+            let data = try Folders.resolved(dataFolder)
+            guard !isInside(data), !(self.path + "/").utf8.starts(with: (data + "/").utf8) else {
+                throw .invalidArgument("The folder for exports, \(path), and the data folder must not hold each other.")
+            }
+        }
         _ = Folders.removeAbandoned(in: self.path)
     }
 
