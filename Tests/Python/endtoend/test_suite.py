@@ -92,7 +92,9 @@ def test_a_suite_goes_through_a_server_and_comes_back(tmp_path: Path) -> None:
         assert tool.lines() == DOCUMENTS and tree(server) == TREE
         ended = tool.run("export", str(tmp_path / "copy"), "--format", "suite")
         assert ended.returncode == 0 and ended.stderr.startswith(f"exported {len(DOCUMENTS)} documents, 2 databases, ")
-        assert tool.run("import", str(tmp_path / "copy"), "--verify-only").stderr.endswith("2 databases can be imported\n")
+        assert tool.run("import", str(tmp_path / "copy"), "--verify-only").stderr.endswith(
+            "2 databases can be imported\n"
+        )
     assert exported(tmp_path / "copy") == (DOCUMENTS, {"demo-suite": TREE, "demo-other": {"0": 1, "1": {"x": True}}})
 
 
@@ -299,7 +301,14 @@ def test_a_second_signal_ends_the_export(tmp_path: Path) -> None:
     before = content(folder)
     faults = Faults(tmp_path, work)
     with program(
-        work, "--project", "demo-suite", "--memory", "--import", "seed", "--export-on-exit", environment=faults.environment
+        work,
+        "--project",
+        "demo-suite",
+        "--memory",
+        "--import",
+        "seed",
+        "--export-on-exit",
+        environment=faults.environment,
     ) as server:
         faults.slow(60)
         server.process.send_signal(signal.SIGINT)

@@ -26,9 +26,7 @@ class Tool:
         )
 
     def run(self, *words: str, data: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            **self._arguments(words, {"input": data, "capture_output": True, "timeout": 120})
-        )
+        return subprocess.run(**self._arguments(words, {"input": data, "capture_output": True, "timeout": 120}))
 
     def __call__(self, *words: str, data: str = "") -> str:
         """The output of a run that must succeed."""
