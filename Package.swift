@@ -57,7 +57,7 @@ let package = Package(
             name: "HearthEvents", dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree"],
             path: "Core/Events"),
 
-        .target(name: "HearthExport", dependencies: ["HearthModel", "HearthWire"], path: "Core/Export"),
+        .target(name: "HearthExport", dependencies: ["HearthModel", "HearthWire", "CLinux"], path: "Core/Export"),
 
         // C libraries of Debian, and a few functions of the system that Swift cannot call.
         .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
@@ -185,9 +185,9 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthTriggers", "HearthBackup", "HearthRules",
-                "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine",
-                "HearthSQLite",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
+                "HearthBackup", "HearthRules", "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire",
+                "HearthConcurrency", "HearthEngine", "HearthSQLite",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthExport",
                 "HearthLoadClient",
                 "HearthToolSupport",

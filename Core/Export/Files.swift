@@ -66,7 +66,7 @@ package final class FileSource: ByteSource {
     }
 
     /// The content of a small file.
-    static func contents(_ path: String, sizeBytesMax: Int) throws(Status) -> [UInt8] {
+    package static func contents(_ path: String, sizeBytesMax: Int) throws(Status) -> [UInt8] {
         let source = try FileSource(path)
         let size = source.sizeBytes ?? 0
         if size > sizeBytesMax { throw .invalidArgument("\(path): its \(size) bytes are more than \(sizeBytesMax).") }

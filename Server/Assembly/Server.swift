@@ -78,7 +78,7 @@ package final class Server: Sendable {
     private let tls: TLSConfiguration?
     private let clock = SteadyClock()
     private let log: Log
-    let realtime: RealtimeService
+    package let realtime: RealtimeService
     private let bundles: BundleCache
     private let readiness: Readiness
     private let lifecycle: LifecycleThreads
@@ -361,13 +361,12 @@ package final class Server: Sendable {
     }
 
     /// Begins to take connections.
-    /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
-    package func start() throws {
+    /// - Parameter prepare: is called before the first of them.
+    /// - Throws: a status with one plain sentence when the port or the certificate can't be used; what `prepare` throws.
+    package func start(prepare: () throws -> Void = {}) throws {
         let certificate = tls.map { [network, log] tls in
             CertificateFiles(tls, log: log) { () throws(Status) in try network.reloadCertificate() }
         }
-        try network.start()
-        logFewerConnections()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
             triggers: triggers, backups: backupSchedule, threads: self.upkeep, onceCollection: onceCollection,
@@ -381,6 +380,9 @@ package final class Server: Sendable {
             admin.tick()
         }
         if ticks.value == nil { throw Status.unavailable("The system cannot start another thread.") }
+        try prepare()
+        try network.start()
+        logFewerConnections()
         triggers.start(registry, realtime)
         expiry?.start()
     }
@@ -391,8 +393,10 @@ package final class Server: Sendable {
     package var furtherPorts: [Int] { network.furtherPorts }
 
     /// Refuses new requests, waits for the open ones and for deliveries of events, and closes the data.
-    /// - Parameter graceSeconds: for both together.
-    package func shutdown(graceSeconds: Double) {
+    /// - Parameters:
+    ///   - graceSeconds: for requests and deliveries together.
+    ///   - finally: is called when all requests have ended, before the data is closed.
+    package func shutdown(graceSeconds: Double, finally: () -> Void = {}) {
         let begin = MonotonicTime.now
         triggers.service.beginStop()
         streams.close()
@@ -400,12 +404,15 @@ package final class Server: Sendable {
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        let ended = MonotonicTime.now
+        finally()
+        let finallyNanoseconds = MonotonicTime.now.nanoseconds - ended.nanoseconds
         transfers.stop()
         longReads.close()
         ticks.value?.stop()
         expiry?.stop()
         upkeep.stop()
-        let passedSeconds = Double(MonotonicTime.now.nanoseconds - begin.nanoseconds) / 1e9
+        let passedSeconds = Double(MonotonicTime.now.nanoseconds - begin.nanoseconds - finallyNanoseconds) / 1e9
         triggers.service.stop(graceSeconds: graceSeconds - passedSeconds)
         readiness.stop()
         bundles.stop()

@@ -54,7 +54,7 @@ package final class BackupSchedule: @unchecked Sendable {
     }
 
     /// Whether a folder, which may not exist yet, is another one or inside of it.
-    private static func isInside(_ folder: String, _ other: String) -> Bool {
+    package static func isInside(_ folder: String, _ other: String) -> Bool {
         var path = folder
         var behind = ""
         while true {

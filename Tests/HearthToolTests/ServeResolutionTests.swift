@@ -95,6 +95,32 @@ import Testing
         }
     }
 
+    @Test func exportsBeforeAndAfter() throws {
+        let seed = try settings(["--import", "seed", "--export-on-exit"])
+        #expect(seed.importPath == "seed" && seed.exportPath == "seed")
+        let other = try settings(["--export-on-exit", "out", "--import=seed"])
+        #expect(other.importPath == "seed" && other.exportPath == "out")
+        #expect(try settings(["--export-on-exit=out", "--memory"]).exportPath == "out")
+        #expect(try settings(["--seed_from_export", "a/b"]).importPath == "a/b")
+        let variables = ["HEARTH_IMPORT": "seed", "HEARTH_EXPORT_ON_EXIT": "true"]
+        #expect(try settings([], variables).exportPath == "seed")
+        #expect(try settings([], ["HEARTH_EXPORT_ON_EXIT": "false"]).exportPath == nil)
+        folder.write("hearth.json", #"{"import": "seed", "exportOnExit": true}"#)
+        #expect(try settings().exportPath == "seed")
+        folder.write("hearth.json", "{}")
+        for (words, message) in [
+            (
+                ["--export-on-exit", "--memory"],
+                "--export-on-exit: expected the name of a folder where there is no --import FOLDER, found \"\"."
+            ),
+            (["--import", "a", "--seed-from-export", "b"], "--seed-from-export and --import exclude each other."),
+            (["--import="], "--import: expected a name, found \"\"."),
+        ] {
+            let failure = #expect(throws: ToolFailure.self) { try settings(words) }
+            #expect(failure?.message == message && failure?.code == .usage)
+        }
+    }
+
     @Test(arguments: [
         (["--port", "65536"], "--port: expected a whole number from 0 to 65535, found \"65536\"."),
         (

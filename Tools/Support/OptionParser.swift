@@ -2,7 +2,7 @@
 package struct Option: Sendable {
     /// The name after the two hyphens.
     package let name: String
-    /// The placeholder of its value in the help; nil for an option without one.
+    /// The placeholder of its value in the help, in brackets when the value may be left out; nil for an option without one.
     let value: String?
     let help: String
     /// Other spellings, including those of Google's emulator.
@@ -25,6 +25,9 @@ package struct Option: Sendable {
         "HEARTH_"
             + String(decoding: name.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "_") : $0 & 0xDF }, as: UTF8.self)
     }
+
+    /// Whether it may have no value, which is empty then.
+    var isValueOptional: Bool { value?.hasPrefix("[") ?? false }
 
     /// Whether its value is the path of a file.
     package var isFile: Bool { value == "FILE" }

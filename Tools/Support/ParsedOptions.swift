@@ -35,6 +35,8 @@ package struct ParsedOptions: Sendable {
             } else if parts.count > 1 {
                 values[option.name] = parts[1]
                 repeated.append((option.name, parts[1]))
+            } else if option.isValueOptional, index == words.count || words[index].hasPrefix("-") {
+                values[option.name] = ""
             } else if index < words.count {
                 values[option.name] = words[index]
                 repeated.append((option.name, words[index]))

@@ -71,9 +71,10 @@ enum DatabaseCommand {
         case "get": try get(path, parsed, connection)
         case "set", "update", "push": try write(verb, path, arguments.dropFirst().first, parsed, connection)
         case "remove": _ = try connection.request("DELETE", path, [("print", "silent")])
-        case "export": try DatabaseExport.run(path, parsed.string("output"), connection)
+        case "export": try DatabaseExport.run(path, to: try FileOutput(parsed.string("output")), connection)
         case "import":
-            try DatabaseImport.run(path, parsed.string("file"), merges: parsed.flag("merge"), connection)
+            try DatabaseImport.run(
+                path, try FileInput(parsed.string("file")), merges: parsed.flag("merge"), to: connection)
         default:
             let verbs = ["get", "set", "update", "push", "remove", "export", "import"]
             throw .usage("There is no verb \"\(verb)\"\(Spelling.hint(for: verb, among: verbs))")

@@ -22,7 +22,27 @@ final class DatabaseConnection {
         namespace = parsed.string("namespace")
     }
 
+    /// - Parameter server: belongs to the caller.
+    init(_ server: ServerConnection, namespace: String?) {
+        self.server = server
+        self.namespace = namespace
+    }
+
     func close() { server.close() }
+
+    /// The names of all databases of the server.
+    func names() throws(ToolFailure) -> [String] {
+        let answer = try server.request("GET", "/.inspect/databases.json")
+        guard (200...299).contains(answer.status) else {
+            throw failure(Self.refusal(answer.status, answer.body), TreePath("/.inspect/databases"))
+        }
+        do throws(TreeDataError) {
+            let databases = try TreeJSON.value(answer.body).array ?? []
+            return databases.compactMap { $0["name"]?.string }
+        } catch {
+            throw ToolFailure(.failed, "The server's list of databases can't be read.")
+        }
+    }
 
     // MARK: Requests
 

@@ -5,27 +5,35 @@ import HearthTree
 final class DatabaseExport {
     private let connection: DatabaseConnection
     private let output: FileOutput
-    private let progress = ProgressLine()
+    private let progress: ProgressLine
     private var sizeBytes = 0
+    private var firstBytes: [UInt8] = []
 
     private static let namesPerPage = 10_000
     private static let namesPerWindow = 1000
 
-    static func run(_ path: TreePath, _ file: String?, _ connection: DatabaseConnection) throws(ToolFailure) {
-        let export = DatabaseExport(connection, try FileOutput(file))
+    /// - Returns: the size, and whether the location has data.
+    @discardableResult
+    static func run(
+        _ path: TreePath, to output: FileOutput, _ connection: DatabaseConnection, isQuiet: Bool = false
+    ) throws(ToolFailure) -> (sizeBytes: Int, isEmpty: Bool) {
+        let export = DatabaseExport(connection, output, ProgressLine(isQuiet: isQuiet))
         try export.node(path)
         try export.write([UInt8(ascii: "\n")])
         try export.output.finish()
         export.progress.finish { "exported \(ProgressLine.megabytes(export.sizeBytes))" }
+        return (export.sizeBytes, export.firstBytes == Array("null".utf8))
     }
 
-    private init(_ connection: DatabaseConnection, _ output: FileOutput) {
+    private init(_ connection: DatabaseConnection, _ output: FileOutput, _ progress: ProgressLine) {
         self.connection = connection
         self.output = output
+        self.progress = progress
     }
 
     private func write(_ bytes: [UInt8]) throws(ToolFailure) {
         sizeBytes += bytes.count
+        if firstBytes.count < 4 { firstBytes += bytes.prefix(4 - firstBytes.count) }
         try output.write(bytes)
         progress.update { "exported \(ProgressLine.megabytes(sizeBytes))" }
     }

@@ -2,6 +2,48 @@ import HearthToolSupport
 import HearthModel
 import HearthTree
 
+/// What takes the writes of an import.
+protocol DatabaseWriting {
+    /// - Parameter body: JSON; empty for a DELETE.
+    func write(_ method: String, _ path: TreePath, _ body: [UInt8]) throws(ToolFailure)
+}
+
+/// A server, which calls no functions for it.
+extension DatabaseConnection: DatabaseWriting {
+    func write(_ method: String, _ path: TreePath, _ body: [UInt8]) throws(ToolFailure) {
+        let parameters = [("print", "silent"), ("writeSizeLimit", "unlimited"), ("disableTriggers", "true")]
+        _ = try request(method, path, parameters, body)
+    }
+}
+
+/// What a server checks of each write, without one.
+struct DatabaseVerification: DatabaseWriting {
+    func write(_ method: String, _ path: TreePath, _ body: [UInt8]) throws(ToolFailure) {
+        _ = try Self.changes(method, path, body)
+    }
+
+    /// The changes that a write makes.
+    static func changes(_ method: String, _ path: TreePath, _ body: [UInt8]) throws(ToolFailure) -> [TreeChange] {
+        do throws(TreeDataError) {
+            switch method {
+            case "DELETE": return [TreeChange(path: path, node: .empty)]
+            case "PATCH": return try TreeJSON.merge(body, at: path).changes
+            default:
+                if path.last != .priority {
+                    return [
+                        TreeChange(path: path, node: try TreeJSON.node(body, limits: TreeLimits.standard.below(path)))
+                    ]
+                }
+                let leaf = Array("{\".value\":true,\".priority\":".utf8) + body + [UInt8(ascii: "}")]
+                let priority = try TreeJSON.node(leaf).priority
+                return [TreeChange(path: path, node: priority.map { Node($0) } ?? .empty)]
+            }
+        } catch {
+            throw ToolFailure(.data, error.message)
+        }
+    }
+}
+
 /// Replaces the data of a location by a file of any size: in one request when it is small, otherwise in batches, each
 /// with the values of several paths of the file.
 final class DatabaseImport {
@@ -11,37 +53,37 @@ final class DatabaseImport {
     /// Values up to this size are not split.
     private static let valueBytesMax = 1 << 20
 
-    private let connection: DatabaseConnection
+    private let target: any DatabaseWriting
     private let path: TreePath
     /// Whether children of the location that the file does not contain stay.
     private let merges: Bool
     private let string: JSONStream
-    private let progress = ProgressLine()
+    private let progress: ProgressLine
     private var batch: [UInt8] = []
     private var memberCount = 0
 
     static func run(
-        _ path: TreePath, _ file: String?, merges: Bool, _ connection: DatabaseConnection
+        _ path: TreePath, _ input: FileInput, merges: Bool = false, to target: any DatabaseWriting,
+        isQuiet: Bool = false
     ) throws(ToolFailure) {
-        let job = DatabaseImport(connection, path, JSONStream(try FileInput(file)), merges: merges)
+        let progress = ProgressLine(isQuiet: isQuiet)
+        let job = DatabaseImport(target, path, JSONStream(input), merges: merges, progress)
         if !merges, let whole = try job.string.value(sizeBytesMax: Self.valueBytesMax) {
             try job.string.expectEnd()
-            _ = try connection.request("PUT", path, Self.parameters, whole)
-            return
+            return try target.write("PUT", path, whole)
         }
-        if !merges { _ = try connection.request("DELETE", path, Self.parameters) }
+        if !merges { try target.write("DELETE", path, []) }
         try job.value(.root)
         try job.string.expectEnd()
         try job.send()
         job.progress.finish { "imported \(ProgressLine.megabytes(job.string.position))" }
     }
 
-    private static let parameters = [
-        ("print", "silent"), ("writeSizeLimit", "unlimited"), ("disableTriggers", "true"),
-    ]
-
-    private init(_ connection: DatabaseConnection, _ path: TreePath, _ string: JSONStream, merges: Bool) {
-        self.connection = connection
+    private init(
+        _ target: any DatabaseWriting, _ path: TreePath, _ string: JSONStream, merges: Bool, _ progress: ProgressLine
+    ) {
+        self.target = target
+        self.progress = progress
         self.merges = merges
         self.path = path
         self.string = string
@@ -69,7 +111,7 @@ final class DatabaseImport {
                 throw string.failure("a string is too long")
             }
             if isRoot {
-                _ = try connection.request("PUT", path, Self.parameters, whole)
+                try target.write("PUT", path, whole)
             } else {
                 try add(location, whole)
             }
@@ -89,7 +131,7 @@ final class DatabaseImport {
         guard let priority else { return }
         try send()
         if location.isRoot {
-            _ = try connection.request("PUT", path.child(.priority), Self.parameters, priority)
+            try target.write("PUT", path.child(.priority), priority)
         } else {
             try add(location.child(.priority), priority)
         }
@@ -106,7 +148,7 @@ final class DatabaseImport {
 
     private func send() throws(ToolFailure) {
         if batch.isEmpty { return }
-        _ = try connection.request("PATCH", path, Self.parameters, batch + [UInt8(ascii: "}")])
+        try target.write("PATCH", path, batch + [UInt8(ascii: "}")])
         batch.removeAll(keepingCapacity: true)
         memberCount = 0
         progress.update { [string] in

@@ -2,6 +2,7 @@ import HearthConcurrency
 import HearthExport
 import HearthModel
 import HearthToolSupport
+import Synchronization
 
 /// Writes documents by commits, several at a time. A commit that was lost with its connection is repeated: it writes
 /// the same again. Documents of one name are written in their order.
@@ -29,8 +30,9 @@ final class DocumentImport {
     private var passingFailure: Status?
     private let answers = Answers()
 
-    /// Documents that are written, durably.
-    private(set) var documentCount = 0
+    /// Documents that are written, durably. Usable from any thread.
+    var documentCount: Int { written.load(ordering: .relaxed) }
+    private let written = Atomic<Int>(0)
     private var documentBytes = 0
 
     init(_ connection: FirestoreConnection, _ reading: DocumentSource.Reading, _ progress: DocumentProgress) {
@@ -133,7 +135,7 @@ final class DocumentImport {
         openBytes -= batch.sizeBytes
         guard let status else {
             openNames.subtract(batch.names)
-            documentCount += batch.count
+            written.add(batch.count, ordering: .relaxed)
             documentBytes += batch.sizeBytes
             return faults.clear()
         }
@@ -163,12 +165,12 @@ final class DocumentImport {
         while !open.isEmpty {
             let (number, status) = answers.next()
             guard let batch = open.removeValue(forKey: number) else { continue }
-            if status == nil { documentCount += batch.count }
+            if status == nil { written.add(batch.count, ordering: .relaxed) }
         }
     }
 
-    /// How much is written when an import ends early.
-    private var soFar: String {
+    /// How much is written when an import ends early. Usable from any thread; after `run` it is exact.
+    var soFar: String {
         "\(DocumentProgress.count(documentCount, "document")) are in; the import may be repeated."
     }
 }

@@ -82,6 +82,11 @@ struct DocumentSource {
         }
     }
 
+    /// The managed export; nil for NDJSON.
+    var folder: ExportFolder? {
+        if case .folder(let folder) = form { folder } else { nil }
+    }
+
     /// Whether it can be read only once.
     var isStream: Bool {
         if case .lines(nil) = form { true } else { false }

@@ -6,7 +6,7 @@ import HearthWire
 /// `hearth export`
 enum ExportCommand {
     static let command = ToolCommand(
-        name: "export", summary: "Export the documents of a Firestore database.", help: { help() },
+        name: "export", summary: "Export documents, or all of a project with its Realtime Databases.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options =
@@ -14,7 +14,9 @@ enum ExportCommand {
             Option("collection-ids", "A,B", "Only these collection groups. Default: all documents."),
             Option("read-time", "TIME", "The moment that is exported (RFC 3339). Default: now."),
             Option(
-                "format", "FORMAT", "google: a folder as Firestore's managed export. ndjson: a file. Default google."),
+                "format", "FORMAT",
+                "google: a folder as Firestore's managed export. suite: a folder as of `firebase emulators:export`. "
+                    + "ndjson: a file. Default google."),
             Option("name", "NAME", "google: the name in the export. Default: the last component of FOLDER."),
             Option("force", nil, "Replace what is there, when the export is whole."),
         ] + FirestoreConnection.options
@@ -22,11 +24,13 @@ enum ExportCommand {
     private static func help() -> String {
         """
         Usage: hearth export FOLDER [options]
+               hearth export FOLDER --format suite [options]
                hearth export FILE --format ndjson [options]
 
         Reads all documents at one moment, so that the export is consistent while others write, and writes them to a
         folder that `hearth import`, Google's emulator and `gcloud firestore import` read. With --format ndjson: a JSON
-        document a line, to a file or, as -, to standard output.
+        document a line, to a file or, as -, to standard output. With --format suite: the default database, and each database of
+        the Realtime Database on the server, for `firebase emulators:start --import` and `hearth serve --import`.
 
             hearth export seed --project demo
             hearth export copy --address firestore.googleapis.com:443 --tls --project my-project \\
@@ -37,7 +41,7 @@ enum ExportCommand {
         FOLDER appears when all is durable: what an interrupted export leaves is named FOLDER.partial-… .
 
         Exit codes: 0 all is well, 1 the server refused, 64 wrong usage, 69 the server can't be reached or was lost,
-        73 the output can't be written, 130 and 143 ended by a signal.
+        73 the output can't be written, 78 the credential's file can't be used, 130 and 143 ended by a signal.
         """
     }
 
@@ -46,7 +50,9 @@ enum ExportCommand {
         guard let path = parsed.arguments.first, !path.isEmpty else { throw .usage("FOLDER is missing.") }
         let collectionIDs = try CollectionIDs.list(parsed)
         let readTime = try readTime(parsed.string("read-time"))
-        let isLines = try isLines(parsed)
+        let format = try format(parsed)
+        if format == .suite { return try runSuite(path, parsed) }
+        let isLines = format == .lines
         let name = try name(parsed, path)
         try checkTarget(path, isLines: isLines, parsed.flag("force"))
         let interruption = try Interruption()
@@ -69,6 +75,29 @@ enum ExportCommand {
         progress.finish(
             "exported \(DocumentProgress.count(export.documentCount, "document"))\(files), "
                 + DocumentProgress.size(output.sizeBytes))
+    }
+
+    private static func runSuite(_ path: String, _ parsed: ParsedOptions) throws(ToolFailure) {
+        for option in ["collection-ids", "read-time", "name"] where parsed.string(option) != nil {
+            throw .usage("--\(option) is not for --format suite, which has all documents and databases as they are.")
+        }
+        if try FirestoreConnection.database(parsed).database != DatabaseName.defaultDatabase {
+            throw .usage("--format suite has the default database: --database is not for it.")
+        }
+        let replaces = parsed.flag("force")
+        try checkFolder(path, replaces, marker: SuiteFolder.metadataName)
+        let interruption = try Interruption()
+        let connection = try FirestoreConnection(parsed)
+        defer { connection.close() }
+        let progress = DocumentProgress("exported", isQuiet: parsed.flag("quiet"))
+        let export = SuiteExport(connection, interruption, progress)
+        do throws(ToolFailure) {
+            try export.run(to: path, replaces: replaces)
+        } catch {
+            progress.clear()
+            throw error
+        }
+        progress.finish("exported \(export.summary)")
     }
 
     private static func finish(_ output: any DocumentOutput, _ interruption: Interruption) throws(ToolFailure) {
@@ -94,13 +123,20 @@ enum ExportCommand {
 
     // MARK: Options
 
-    private static func isLines(_ parsed: ParsedOptions) throws(ToolFailure) -> Bool {
+    private enum Format {
+        case folder
+        case lines
+        case suite
+    }
+
+    private static func format(_ parsed: ParsedOptions) throws(ToolFailure) -> Format {
         switch parsed.string("format") {
-        case nil, "google": return false
+        case nil, "google": return .folder
+        case "suite": return .suite
         case "ndjson":
             if parsed.string("name") != nil { throw .usage("--name is for --format google.") }
-            return true
-        case let format?: throw .usage("--format is google or ndjson, not \"\(format)\".")
+            return .lines
+        case let format?: throw .usage("--format is google, suite or ndjson, not \"\(format)\".")
         }
     }
 
@@ -129,6 +165,11 @@ enum ExportCommand {
             if !force, Folders.exists(path) { throw .usage("\(path) is there already: pass --force to replace it.") }
             return
         }
+        try checkFolder(path, force, marker: ExportFolderWriter.overallSuffix)
+    }
+
+    /// - Parameter marker: the end of the name of a file that each export has.
+    static func checkFolder(_ path: String, _ force: Bool, marker: String) throws(ToolFailure) {
         if path == "-" { throw .usage("Only --format ndjson writes to standard output.") }
         guard Folders.exists(path) else { return }
         guard Folders.isFolder(path) else { throw .usage("\(path) is a file.") }
@@ -137,10 +178,9 @@ enum ExportCommand {
             if names.isEmpty { return }
             if !force { throw .invalidArgument("\(path) is not empty: pass --force to replace an export.") }
             // It may hold anything.
-            if !names.contains(where: { $0.hasSuffix(ExportFolderWriter.overallSuffix) }) {
+            if !names.contains(where: { $0.hasSuffix(marker) }) {
                 throw .invalidArgument(
-                    "\(path) has no file \(ExportFolderWriter.overallSuffix), so that it is no export that may be replaced."
-                )
+                    "\(path) has no file \(marker), so that it is no export that may be replaced.")
             }
         } catch {
             throw .usage(error.message)

@@ -11,7 +11,7 @@ import HearthWire
 /// Used on one thread.
 final class FirestoreConnection {
     let database: DatabaseName
-    private let server: ServerConnection
+    let server: ServerConnection
     private let metadata: [HTTPHeader]
 
     /// The default database's address is where clients of the emulator look for it.
@@ -26,10 +26,12 @@ final class FirestoreConnection {
     private static let defaultProject = "demo-hearth"
 
     /// - Throws: as for `ServerConnection`.
-    init(_ parsed: ParsedOptions) throws(ToolFailure) {
+    /// - Parameter disablesTriggers: commits make no events for triggers: see `checkThatTriggersAreDisabled`.
+    init(_ parsed: ParsedOptions, disablesTriggers: Bool = false) throws(ToolFailure) {
         database = try Self.database(parsed)
         server = try ServerConnection(parsed, defaultAddress: Self.variable)
-        metadata = server.headers + [HTTPHeader("google-cloud-resource-prefix", database.string)]
+        let header = disablesTriggers ? [HTTPHeader(TriggersHeader.name, "true")] : []
+        metadata = server.headers + [HTTPHeader("google-cloud-resource-prefix", database.string)] + header
         watch()
     }
 
@@ -91,6 +93,33 @@ final class FirestoreConnection {
             call.onFinish = { status, _ in done(status) }
             call.send(message)
             call.halfClose()
+        }
+    }
+
+    /// Fails for a server that doesn't know the header, which would be ignored: an empty commit shows it.
+    func checkThatTriggersAreDisabled() throws(ToolFailure) {
+        let outcome = Awaited<Bool>()
+        let client = GRPCClient(server.client)
+        let request = request(client, "Commit")
+        let message = ImportBatch(database).message
+        server.loop.execute {
+            let call = client.open(request)
+            call.onFinish = { status, trailers in
+                guard status.code == .ok else { return outcome.set(.failure(status)) }
+                outcome.set(.success(trailers.contains { $0.name == TriggersHeader.name && $0.value == "true" }))
+            }
+            call.send(message)
+            call.halfClose()
+        }
+        let isKnown: Bool
+        do throws(Status) {
+            isKnown = try outcome.wait()
+        } catch {
+            throw error.code == .unavailable ? ToolFailure(.unavailable, error.message) : failure(error)
+        }
+        if !isKnown {
+            throw ToolFailure(
+                .failed, "The server doesn't know --no-triggers: only Hearth does. Nothing was imported.")
         }
     }
 

@@ -4,9 +4,13 @@ import Glibc
 /// ten.
 final class ProgressLine {
     private let isTerminal = isatty(STDERR_FILENO) == 1
+    private let isQuiet: Bool
     private let start = ProgressLine.seconds()
     private var lastSeconds = ProgressLine.seconds()
     private var hasWritten = false
+
+    /// - Parameter isQuiet: nothing is reported.
+    init(isQuiet: Bool = false) { self.isQuiet = isQuiet }
 
     private static func seconds() -> Double {
         var time = timespec()
@@ -17,7 +21,7 @@ final class ProgressLine {
     /// Reports the progress when it is due.
     func update(_ string: () -> String) {
         let now = Self.seconds()
-        guard now - lastSeconds >= (isTerminal ? 1 : 10) else { return }
+        guard !isQuiet, now - lastSeconds >= (isTerminal ? 1 : 10) else { return }
         lastSeconds = now
         hasWritten = true
         say(string(), isLast: false)

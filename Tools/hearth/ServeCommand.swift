@@ -14,25 +14,32 @@ enum ServeCommand {
         })
 
     private static func run(_ settings: ServeSettings) throws(ToolFailure) {
-        // Before any thread is started, so that all threads leave the signals to this one.
-        let signals = SignalWaiter()
+        // Before any other thread is started, so that all leave the signals to its own.
+        let interruption = try Interruption(raises: true)
         FileLimit.raise()
         // Only the user that runs the server may read data, rules, journals and temporary files.
         umask(0o077)
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         defer { log.flush() }
         for warning in settings.warnings { log.warning(warning) }
-        let server = try start(settings, log)
+        let data = try ServedData(settings, log, interruption)
+        let server = try start(settings, log, data)
+        interruption.expect()
         announce(settings, port: server.port, databasePort: server.furtherPorts.first, log)
-        signals.wait()
+        // The next signal ends the server immediately.
+        interruption.wait()
         log.info("shutting down", ("graceSeconds", .integer(settings.graceSeconds)))
-        // A second signal ends the server immediately.
-        signals.exitOnNext()
-        server.shutdown(graceSeconds: Double(settings.graceSeconds))
+        var failure: ToolFailure?
+        server.shutdown(graceSeconds: Double(settings.graceSeconds)) {
+            do throws(ToolFailure) { try data.save(server) } catch { failure = error }
+        }
         log.info("stopped")
+        if let failure { throw failure }
     }
 
-    private static func start(_ settings: ServeSettings, _ log: Log) throws(ToolFailure) -> Server {
+    private static func start(
+        _ settings: ServeSettings, _ log: Log, _ data: ServedData
+    ) throws(ToolFailure) -> Server {
         var configuration = Server.Configuration()
         configuration.dataFolder = settings.dataFolder
         configuration.workersMax = settings.workers
@@ -78,7 +85,7 @@ enum ServeCommand {
             throw error.code == .invalidArgument ? .configuration(error.message) : ToolFailure(.data, error.message)
         }
         do {
-            try server.start()
+            try server.start { try data.load(server) }
         } catch {
             server.shutdown(graceSeconds: 0)
             throw failure(ofStart: error, settings)
@@ -87,6 +94,7 @@ enum ServeCommand {
     }
 
     private static func failure(ofStart error: any Error, _ settings: ServeSettings) -> ToolFailure {
+        if let failure = error as? ToolFailure { return failure }
         let message = (error as? Status)?.message ?? "\(error)"
         let files = [settings.tlsCertificate, settings.tlsKey].compactMap { $0 }
         let sentence = message.prefix(1).uppercased() + message.dropFirst() + (message.hasSuffix(".") ? "" : ".")

@@ -13,6 +13,15 @@ enum ServeOptions {
         Option("data", "FOLDER", "Folder of the data, made if absent. Default hearth-data."),
         Option("memory", nil, "Keep everything in memory; it is lost at the end."),
         Option(
+            "import", "FOLDER",
+            "An export of `firebase emulators:export`, `hearth export` or Firestore, which is imported before the first "
+                + "request. Triggers get no events of it."),
+        Option("seed-from-export", "FILE", "The same, as Google's emulator takes it: a *.overall_export_metadata."),
+        Option(
+            "export-on-exit", "[FOLDER]",
+            "Export after the last request, in the form of `firebase emulators:export`; without FOLDER to that of --import."
+        ),
+        Option(
             "project", "ID", aliases: ["project-id"],
             "Project of the clients under rules. Default: that of .firebaserc, else demo-hearth. Administrators, and everybody in "
                 + "local development, may use any."
@@ -114,7 +123,7 @@ enum ServeOptions {
         and those of emulators.database).
 
         Exit codes: 0 ended by a signal or on request, 64 wrong usage, 69 the address can't be had, 73 the data folder
-        can't be used, 78 a configuration file or a certificate is wrong.
+        can't be used, the import is damaged, or the export failed, 78 a configuration file or a certificate is wrong.
         """
     }
 }

@@ -222,6 +222,7 @@ struct ServeResolution {
             }
         }
         try resolveTriggers(files, &settings)
+        try resolveExports(&settings)
         try resolveOnceCollection(&settings)
         settings.deletesExpired = try origin("ttl")?.boolean() ?? true
         settings.backups = backups
@@ -288,6 +289,27 @@ struct ServeResolution {
         if origin("emulator") == nil, let host = settings.databaseHost, !Self.isLoopback(host) {
             settings.isEmulator = false
         }
+    }
+
+    /// What is imported before the first request, and exported after the last.
+    private func resolveExports(_ settings: inout ServeSettings) throws(ToolFailure) {
+        let folder = try origin("import").map(Self.named)
+        let file = try origin("seed-from-export").map(Self.named)
+        if let file, folder != nil { throw ToolFailure(file.code, "\(file.source) and --import exclude each other.") }
+        settings.importPath = (folder ?? file)?.string
+        guard let export = origin("export-on-exit"), export.string != "false" else { return }
+        if !["", "true"].contains(export.string) {
+            settings.exportPath = export.string
+        } else if let folder {
+            settings.exportPath = folder.string
+        } else {
+            throw export.failure("the name of a folder where there is no --import FOLDER")
+        }
+    }
+
+    private static func named(_ origin: Origin) throws(ToolFailure) -> Origin {
+        if origin.string.isEmpty { throw origin.failure("a name") }
+        return origin
     }
 
     private func resolveOnceCollection(_ settings: inout ServeSettings) throws(ToolFailure) {

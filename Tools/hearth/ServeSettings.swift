@@ -55,6 +55,10 @@ struct ServeSettings: Sendable, Equatable {
     var onceCollection = "_once"
     /// Whether documents are deleted that have expired.
     var deletesExpired = true
+    /// The export that is imported before the first request.
+    var importPath: String?
+    /// The folder that is exported to after the last request.
+    var exportPath: String?
     var loops = 0
     var workers = 4
     var checkpointKiB = 81_920

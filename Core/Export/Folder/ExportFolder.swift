@@ -112,18 +112,7 @@ private struct FileSet {
 
     /// The path of a file that `source` names.
     mutating func take(_ name: String, in folder: String, named source: String) throws(Status) -> String {
-        if name.isEmpty || name.utf8.contains(0) {
-            throw .invalidArgument("\(source) names a file \"\(name)\", which cannot be.")
-        }
-        let path = folder + name
-        let resolved: String
-        do throws(Status) {
-            resolved = try Folders.resolved(path)
-        } catch {
-            throw Status(error.code, "\(source) names a file that cannot be read. \(error.message)")
-        }
-        guard resolved.utf8.starts(with: root.utf8), resolved.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/")
-        else { throw .invalidArgument("\(source) names a file outside of the export: \(name).") }
+        let (path, resolved) = try Folders.path(name, in: folder, below: root, named: source)
         guard seen.insert(resolved).inserted else {
             throw .invalidArgument("\(source) names a file for the second time: \(name).")
         }

@@ -162,7 +162,8 @@ package final class ExportFolderWriter {
         if !overall.pointers.isEmpty { try log.append(overall.protobuf()) }
         try log.finish()
         try Folders.sync(partial)
-        try takeName(replaces: replaces)
+        try Folders.finish(partial, as: target, replaces: replaces, marker: Self.overallSuffix)
+        isFinished = true
     }
 
     private func writeMetadata(_ part: Part, _ endTime: Timestamp) throws(Status) {
@@ -187,21 +188,5 @@ package final class ExportFolderWriter {
         return ExportPointerMessage(
             entitySet: set, path: part.metadataPath, entityCount: Int64(part.documentCount),
             sizeBytes: Int64(part.sizeBytes))
-    }
-
-    private func takeName(replaces: Bool) throws(Status) {
-        let former = "\(target).replaced-\(getpid())"
-        let movesFormer = replaces && Folders.exists(target)
-        if movesFormer { try Folders.move(target, to: former) }
-        do throws(Status) {
-            // Of a folder that is there, only an empty one can be replaced so.
-            try Folders.move(partial, to: target)
-        } catch {
-            if movesFormer { try Folders.move(former, to: target) }
-            throw error
-        }
-        isFinished = true
-        if movesFormer { Folders.remove(former) }
-        try Folders.syncParent(of: target)
     }
 }

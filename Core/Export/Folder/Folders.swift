@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import HearthModel
 
@@ -8,6 +9,31 @@ package enum Folders {
         guard let resolved = realpath(path, nil) else { throw FileFailure.status("read", path) }
         defer { free(resolved) }
         return String(cString: resolved)
+    }
+
+    /// The path of a file or folder that another file names.
+    /// - Parameters:
+    ///   - folder: what the name is relative to, with a slash at its end.
+    ///   - root: where it must be, `resolved`.
+    ///   - source: who names it, for errors.
+    /// - Returns: the path, and the same without links, `.` and `..`.
+    /// - Throws: an error for what isn't there, or isn't below `root`.
+    package static func path(
+        _ name: String, in folder: String, below root: String, named source: String
+    ) throws(Status) -> (path: String, resolved: String) {
+        if name.isEmpty || name.utf8.contains(0) {
+            throw .invalidArgument("\(source) names a file \"\(name)\", which cannot be.")
+        }
+        let path = folder + name
+        let resolved: String
+        do throws(Status) {
+            resolved = try Self.resolved(path)
+        } catch {
+            throw Status(error.code, "\(source) names a file that cannot be read. \(error.message)")
+        }
+        guard resolved.utf8.starts(with: root.utf8), resolved.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/")
+        else { throw .invalidArgument("\(source) names a file outside of the export: \(name).") }
+        return (path, resolved)
     }
 
     /// The names in a folder, sorted, without `.` and `..`.
@@ -86,6 +112,60 @@ package enum Folders {
 
     package static func move(_ path: String, to target: String) throws(Status) {
         if rename(path, target) != 0 { throw FileFailure.status("write", target) }
+    }
+
+    /// Gives a folder that was filled under another name its own, durably.
+    /// - Parameters:
+    ///   - replaces: a folder that is there is replaced at one moment, and removed then. Otherwise only an empty one may be there.
+    ///   - marker: the end of the names of files without which a folder looks like no export: they are removed first.
+    package static func finish(
+        _ partial: String, as target: String, replaces: Bool, marker: String
+    ) throws(Status) {
+        if rename(partial, target) != 0 {
+            guard replaces, errno == ENOTEMPTY || errno == EEXIST, linux_exchange(partial, target) == 0 else {
+                throw FileFailure.status("write", target)
+            }
+            try syncParent(of: target)
+            // What was there before has the other name now.
+            for name in try names(partial) where name.hasSuffix(marker) { unlink(partial + "/" + name) }
+            try sync(partial)
+            remove(partial)
+        }
+        try syncParent(of: target)
+    }
+
+    /// Copies a file, or a folder and all that it holds, durably; a link is made again, and not followed.
+    /// - Throws: FAILED_PRECONDITION for what is neither, and for folders that are nested too deeply.
+    package static func copy(_ path: String, to target: String, depth: Int = 0) throws(Status) {
+        var status = stat()
+        if lstat(path, &status) != 0 { throw FileFailure.status("read", path) }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: try copyFile(path, to: target)
+        case S_IFLNK:
+            var link = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink(path, &link, link.count - 1)
+            if count < 0 || symlink(link, target) != 0 { throw FileFailure.status("copy", path) }
+        case S_IFDIR:
+            if depth >= copyDepthMax { throw .failedPrecondition("\(path) is nested too deeply to be copied.") }
+            try create(target)
+            for name in try names(path) { try copy("\(path)/\(name)", to: "\(target)/\(name)", depth: depth + 1) }
+            try sync(target)
+        default: throw .failedPrecondition("\(path) is no file, and cannot be copied.")
+        }
+    }
+
+    private static let copyDepthMax = 64
+
+    private static func copyFile(_ path: String, to target: String) throws(Status) {
+        let source = try FileSource(path)
+        let sink = try FileSink(target)
+        var piece = [UInt8](repeating: 0, count: 256 << 10)
+        while true {
+            let count = try piece.withMutableBytes { buffer throws(Status) in try source.read(into: buffer) }
+            if count == 0 { break }
+            try sink.write(Array(piece[..<count]))
+        }
+        try sink.finish()
     }
 
     /// Removes a file, or a folder and all that it holds, but follows no links. What cannot be removed stays.

@@ -65,19 +65,23 @@ extension TreeView {
     static let undecidedBytesMax = 1 << 20
 
     /// Writes the JSON of the data at a location, `null` when there is none, without having all of it in memory.
-    /// - Parameter sink: takes a piece, and empties it. An error that it throws ends the walk.
-    /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
+    /// - Parameters:
+    ///   - sizeBytesMax: of the data.
+    ///   - sink: takes a piece, and empties it. An error that it throws ends the walk.
+    /// - Throws: RESOURCE_EXHAUSTED when it is more.
     package func writeJSON(
-        at path: TreePath, form: TreeJSON.Form, _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
+        at path: TreePath, form: TreeJSON.Form, sizeBytesMax: Int = Limits.treeReadSizeBytesMax,
+        _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
     ) throws(Status) {
         try writeJSON(
-            at: path, form: form, pieceBytes: Self.pieceBytes, undecidedBytesMax: Self.undecidedBytesMax, sink)
+            at: path, form: form, sizeBytesMax: sizeBytesMax, pieceBytes: Self.pieceBytes,
+            undecidedBytesMax: Self.undecidedBytesMax, sink)
     }
 
     /// - Parameter pieceBytes: the size of a piece.
     func writeJSON(
-        at path: TreePath, form: TreeJSON.Form, pieceBytes: Int, undecidedBytesMax: Int,
-        _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
+        at path: TreePath, form: TreeJSON.Form, sizeBytesMax: Int = Limits.treeReadSizeBytesMax, pieceBytes: Int,
+        undecidedBytesMax: Int, _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
     ) throws(Status) {
         var isEmpty = true
         var pieces = JSONPieces(
@@ -88,7 +92,7 @@ extension TreeView {
                 try sink(&piece)
             })
         var walk = try SubtreeWalk(
-            PathCode.location(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
+            PathCode.location(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
         try walk.run(&pieces)
         if isEmpty, pieces.assembler.string.isEmpty { pieces.assembler.appendNull() }
         if !pieces.assembler.string.isEmpty { try pieces.assembler.pour(sink) }

@@ -311,6 +311,6 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     func finish(_ status: Status) {
         observed(status)
         onCancel = nil
-        call.finish(status)
+        call.finish(status, trailers: TriggersHeader.acknowledgement(of: triggersValues))
     }
 }

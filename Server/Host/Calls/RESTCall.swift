@@ -36,7 +36,9 @@ package final class RESTCall: ServiceCall, @unchecked Sendable {
             exchange.head.firstValue(TriggersHeader.name) == nil ? [] : exchange.head.values(TriggersHeader.name)
         self.observation = observation
         format = .json(options)
-        headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)
+        headers =
+            [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)
+            + TriggersHeader.acknowledgement(of: triggersValues)
         let cancellation = cancellation
         exchange.onCancel = { [weak self] in
             cancellation.cancel()

@@ -1,7 +1,9 @@
 import HearthModel
+import HearthNetwork
 
 /// The header (in gRPC metadata and HTTP) by which an administrator's commit makes no events for triggers, as
-/// `disableTriggers` does for the Realtime Database. Hearth's own.
+/// `disableTriggers` does for the Realtime Database. Hearth's own: an answer has it, too (in gRPC as a trailer), so that the
+/// sender sees that the server knows it.
 package enum TriggersHeader {
     package static let name = "x-hearth-disable-triggers"
 
@@ -13,6 +15,11 @@ package enum TriggersHeader {
             throw .invalidArgument("'\(name)' must be sent once, as true or false.")
         }
         return value == "true"
+    }
+
+    /// What an answer to a call with these values has.
+    package static func acknowledgement(of values: [String]) -> [HTTPHeader] {
+        values == ["true"] ? [HTTPHeader(name, "true")] : []
     }
 
     /// Fails when a call that applies writes in another way than Commit has the header: its sender relies on it.

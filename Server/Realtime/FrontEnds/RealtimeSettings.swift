@@ -67,10 +67,9 @@ struct RealtimeSettings: Sendable {
         return Self.done
     }
 
-    // MARK: Local development
+    // MARK: Namespaces
 
     private func listDatabases() throws(Status) -> [UInt8] {
-        guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }
         var json: [UInt8] = []
         TreeJSON.append(
             .array(try service.names().map { .object([(name: "name", value: .string($0))]) }), to: &json)

@@ -1060,9 +1060,16 @@ class TestProduction:
         assert failure(tree.send("GET", "x")) == DENIED
         assert tree.send("PUT", "users/ann", "1", auth=signed("ann")).status == 200
 
+    def test_administrators_list_namespaces(self, server: Any) -> None:
+        tree = Tree(server.address, "shop-default-rtdb")
+        assert tree.send("PUT", "x", "1", self.ADMIN).status == 200
+        names = tree.send("GET", ".inspect/databases", headers=self.READER).json
+        assert {"name": "shop-default-rtdb"} in names
+        assert failure(tree.send("GET", ".inspect/databases", auth=signed("ann"))) == DENIED
+        assert failure(tree.send("GET", ".inspect/databases")) == DENIED
+
     def test_what_is_for_local_development_only(self, server: Any) -> None:
         tree = Tree(server.address, "shop-default-rtdb")
-        assert failure(tree.send("GET", ".inspect/databases", headers=self.ADMIN))[0] == 404
         assert failure(tree.send("PUT", ".settings/functionTriggers", "{}", self.ADMIN))[0] == 404
 
 

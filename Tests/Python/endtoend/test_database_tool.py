@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from endtoend.trees import OWNER, Tree
-from support.program import BINARY, environment_of_a_child
-
-
-class Tool:
-    def __init__(self, address: str, namespace: str, folder: Path) -> None:
-        self.options = ["--address", address, "--namespace", namespace]
-        self.folder = folder
-
-    def run(self, *words: str, data: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [BINARY, "database", *words, *self.options],
-            cwd=self.folder,
-            input=data,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=environment_of_a_child(),
-        )
-
-    def __call__(self, *words: str, data: str = "") -> str:
-        ended = self.run(*words, data=data)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout
+from support.program import BINARY
+from support.tool import Tool
 
 
 @pytest.fixture
 def tool(address: str, project: str, tmp_path: Path) -> Tool:
     if not BINARY:
         pytest.skip("HEARTH_BINARY names no program")
-    return Tool(address, project, tmp_path)
+    return Tool("database", options=["--address", address, "--namespace", project], folder=tmp_path)
 
 
 def plain(value: Any) -> Any:
@@ -84,9 +62,7 @@ def test_refusals(tool: Tool, tree: Tree) -> None:
     assert tool.run("get").returncode == 64
     tree.rules({".read": False})
     assert "Permission denied" in tool.run("get", "a", "--token", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.").stderr
-    unreachable = subprocess.run(
-        [BINARY, "database", "get", "a", "--address", "127.0.0.1:1"], capture_output=True, text=True, timeout=60
-    )
+    unreachable = Tool("database", options=["--address", "127.0.0.1:1"]).run("get", "a")
     assert unreachable.returncode == 69
 
 

@@ -8,7 +8,6 @@ import json
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +17,8 @@ from typing import Any
 import grpc
 import pytest
 
-from support.program import BINARY, environment_of_a_child
+from support import tool
+from support.program import BINARY
 from support.servers import Unavailable, emulator, hearth
 from support.wire import METHODS, parse
 
@@ -36,34 +36,9 @@ EXPORTS = {
 DAMAGED = json.loads((VECTORS / "damaged.json").read_text())
 
 
-class Tool:
+class Tool(tool.Tool):
     def __init__(self, address: str, project: str, database: str = "(default)") -> None:
-        self.options = ["--address", address, "--project", project, "--database", database]
-
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [BINARY, *words, *self.options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment_of_a_child(),
-            **more,
-        )
-
-    def run(self, *words: str, data: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [BINARY, *words, *self.options],
-            input=data,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=environment_of_a_child(),
-        )
-
-    def __call__(self, *words: str, data: str = "") -> str:
-        ended = self.run(*words, data=data)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout
+        super().__init__(options=["--address", address, "--project", project, "--database", database])
 
     def lines(self) -> dict[str, Any]:
         return lines(self("export", "-", "--format", "ndjson", "--quiet"))

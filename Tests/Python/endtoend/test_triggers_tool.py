@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from support.program import BINARY, Program, environment_of_a_child, program
+from support.program import BINARY, Program, program
+from support.tool import Tool
 
 WRITTEN = "google.cloud.firestore.document.v1.written"
 NAME = "projects/demo-hearth/databases/(default)/documents"
@@ -68,15 +69,7 @@ class Site:
 
     def run(self, *words: str, data: str = "", options: bool = True) -> subprocess.CompletedProcess[str]:
         address = ["--address", f"127.0.0.1:{self.server.port}"] if options else []
-        return subprocess.run(
-            [BINARY, "triggers", *words, *address],
-            cwd=self.folder,
-            input=data,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=environment_of_a_child(),
-        )
+        return Tool("triggers", options=address, folder=self.folder).run(*words, data=data)
 
     def __call__(self, *words: str, data: str = "") -> str:
         ended = self.run(*words, data=data)

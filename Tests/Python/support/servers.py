@@ -96,9 +96,9 @@ def running(command: list[str], port: int) -> Iterator[str]:
 
 
 @contextmanager
-def emulator() -> Iterator[str]:
+def emulator(*options: str) -> Iterator[str]:
     port = free_port()
-    with running(emulator_command(port), port) as address:
+    with running([*emulator_command(port), *options], port) as address:
         yield address
 
 
