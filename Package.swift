@@ -57,7 +57,7 @@ let package = Package(
             name: "HearthEvents", dependencies: ["HearthModel", "HearthJSON", "HearthWire", "HearthTree"],
             path: "Core/Events"),
 
-        .target(name: "HearthExport", dependencies: ["HearthModel", "HearthWire"], path: "Core/Export"),
+        .target(name: "HearthExport", dependencies: ["HearthModel", "HearthWire", "CLinux"], path: "Core/Export"),
 
         // C libraries of Debian, and a few functions of the system that Swift cannot call.
         .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),

@@ -178,18 +178,26 @@ package final class ExportFolderWriter {
     }
 
     private func takeName(replaces: Bool) throws(Status) {
-        let former = "\(target).replaced-\(getpid())"
-        let movesFormer = replaces && Folders.exists(target)
-        if movesFormer { try Folders.move(target, to: former) }
-        do throws(Status) {
+        guard replaces, Folders.exists(target) else {
             // Of a folder that is there, only an empty one can be replaced so.
             try Folders.move(partial, to: target)
-        } catch {
-            if movesFormer { try Folders.move(former, to: target) }
-            throw error
+            isFinished = true
+            return try Folders.syncParent(of: target)
+        }
+        // Where the names can't be exchanged at one moment, neither folder has the name for another one.
+        var former = partial
+        if try !Folders.exchange(partial, target) {
+            former = "\(target).replaced-\(getpid())"
+            try Folders.move(target, to: former)
+            do throws(Status) {
+                try Folders.move(partial, to: target)
+            } catch {
+                try Folders.move(former, to: target)
+                throw error
+            }
         }
         isFinished = true
-        if movesFormer { Folders.remove(former) }
         try Folders.syncParent(of: target)
+        Folders.remove(former)
     }
 }

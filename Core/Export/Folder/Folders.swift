@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import HearthModel
 
@@ -57,6 +58,14 @@ package enum Folders {
         var path = Substring(path)
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return String(path)
+    }
+
+    /// Gives two folders each other's names, at one moment.
+    /// - Returns: false when the file system can't.
+    static func exchange(_ path: String, _ other: String) throws(Status) -> Bool {
+        if linux_exchange(path, other) == 0 { return true }
+        if errno == EINVAL || errno == ENOSYS || errno == ENOTSUP { return false }
+        throw FileFailure.status("replace", other)
     }
 
     package static func move(_ path: String, to target: String) throws(Status) {
