@@ -27,6 +27,8 @@ package final class Database: Sendable {
     let changesHorizon: HistoryHorizon
     /// Seconds for which readers of the change feed may lag behind.
     let changesSeconds = Atomic(Limits.retentionSeconds)
+    /// See `PointInTimeRecovery.since`.
+    let recoverySince: Atomic<Int64>
     let streamSweep: StreamSweep
     package let elapsed: ElapsedTime
     /// A step of `deleteOldLedgerDocuments` is under way.
@@ -76,6 +78,7 @@ package final class Database: Sendable {
         defer { snapshot.close() }
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
+        recoverySince = Atomic(try PointInTimeRecovery.since(in: snapshot))
         streamSweep = StreamSweep(clock: clock)
         elapsed = ElapsedTime(clock: clock, newestVersion: version)
         horizon = HistoryHorizon(
@@ -95,6 +98,7 @@ package final class Database: Sendable {
             hub: changes, incarnation: incarnationNumber, ledger: try OnceLedger.state(in: snapshot)?.documents,
             memory: memory.commits, drivers: drivers
         )
+        keepHistory()
         // What an earlier run of the process left unfinished. When it fails, the next opening goes on with it.
         if !catalog.changes.isEmpty || !catalog.removed.isEmpty {
             IndexBuilder(database: self, pipeline: pipeline).finishChanges { _ in }
@@ -255,8 +259,9 @@ package final class Database: Sendable {
         if readTime.microseconds > commitClock.latest {
             throw .invalidArgument("The requested 'read_time' cannot be in the future.")
         }
-        let oldest = clock.now().microseconds - Int64(retentionSeconds) * 1_000_000
-        if readTime.microseconds < oldest { throw Self.tooOld }
+        let now = clock.now().microseconds
+        if readTime.microseconds >= earliestOfEveryVersion(now: now) { return }
+        if !isRecoverable(readTime, now: now) { throw Self.tooOld }
     }
 
     /// The read time itself, but when commits lie ahead of the clock: then what is now by the clock means the present, not

@@ -70,6 +70,8 @@ extension Limits {
 
     /// Seconds for which old versions are readable.
     package static let retentionSeconds = 3600
+    /// The same at whole minutes with point-in-time recovery.
+    package static let recoverySeconds = 7 * 86_400
     /// Answers to the latest commits of a resumable Write stream that are stored (ours). One byte of a key encodes the
     /// slot.
     package static let streamAnswersMax = 16

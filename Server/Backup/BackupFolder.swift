@@ -115,12 +115,25 @@ package final class BackupFolder: BackupTarget {
     package func rename(to name: String) throws(Status) {
         if Glibc.rename(path, name) != 0 {
             guard errno == ENOTEMPTY || errno == EEXIST else { throw DataFolder.failure("make \(name)") }
-            if linux_exchange(path, name) != 0 { throw DataFolder.failure("replace \(name)") }
+            let former = try exchange(with: name)
             try DataFolder.synchronize(Self.parent(of: name))
-            // What was there before has the name of this folder now.
-            try Self.remove(path)
+            try Self.remove(former)
         }
         try DataFolder.synchronize(Self.parent(of: name))
+    }
+
+    /// - Returns: the name that what was there before has now: that of this folder, or another one where names can't be exchanged
+    ///   at one moment.
+    private func exchange(with name: String) throws(Status) -> String {
+        if linux_exchange(path, name) == 0 { return path }
+        let former = "\(name).replaced-\(getpid())"
+        guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP, Glibc.rename(name, former) == 0 else {
+            throw DataFolder.failure("replace \(name)")
+        }
+        if Glibc.rename(path, name) == 0 { return former }
+        let failure = DataFolder.failure("replace \(name)")
+        _ = Glibc.rename(former, name)
+        throw failure
     }
 
     package static func parent(of path: String) -> String {

@@ -6,7 +6,11 @@ import HearthWire
 ///
 ///     {"format": 1, "hearth": VERSION, "started": TIME, "finished": TIME,
 ///      "databases": [{"project", "database" | "namespace", "file", "bytes", "sha256", "version"?, "documents"?}],
-///      "files": [{"file", "bytes", "sha256"}]}
+///      "files": [{"file", "bytes", "sha256"}],
+///      "sha256": DIGEST}
+///
+/// The last member is the SHA-256 of the bytes before it, up to the bracket that ends the list. A manifest without it ends with
+/// that list: backups of before had none.
 ///
 /// `version` is the time of the last commit; it and `documents` are of Firestore's databases. Members that are not listed here
 /// are left for later versions of the same format.
@@ -94,8 +98,8 @@ package struct BackupManifest: Sendable, Equatable {
             Self.append(file, "", to: &writer)
             writer.raw("}")
         }
-        writer.raw("]}\n")
-        return writer.bytes
+        writer.raw("]")
+        return writer.bytes + Array("\(Self.digestHead)\(Self.digest(of: writer.bytes))\(Self.digestTail)".utf8)
     }
 
     private static func append(_ file: File, _ separator: String, to writer: inout JSONWriter) {
@@ -115,6 +119,7 @@ package struct BackupManifest: Sendable, Equatable {
                 "\(name): the backup has format \(format), which is newer than \(Self.format), the newest that this hearth knows;"
                     + " use a newer hearth.")
         }
+        try Self.checkDigest(of: bytes, root, name: name)
         hearth = try Self.required(root, "hearth").string()
         started = try Self.required(root, "started").string()
         finished = try Self.required(root, "finished").string()
@@ -133,6 +138,29 @@ package struct BackupManifest: Sendable, Equatable {
         for file in allFiles where !paths.insert(file.path).inserted {
             throw root.failure("The file \(file.path) has two entries.")
         }
+    }
+
+    private static let digestHead = ",\n\"sha256\": \""
+    private static let digestTail = "\"}\n"
+    private static let digestBytes = 64
+
+    private static func digest(of bytes: some Collection<UInt8>) -> String {
+        let digest = SHA256Digest()
+        Array(bytes).withUnsafeBytes { digest.add($0) }
+        return digest.finish()
+    }
+
+    /// - Throws: DATA_LOSS when the manifest isn't what was written.
+    private static func checkDigest(
+        of bytes: [UInt8], _ root: ConfigurationValue, name: String
+    ) throws(Status) {
+        if bytes.suffix(3).elementsEqual("]}\n".utf8), try root.member("sha256") == nil { return }
+        let (head, tail) = (Array(digestHead.utf8), Array(digestTail.utf8))
+        let content = bytes.dropLast(head.count + digestBytes + tail.count)
+        let end = bytes[content.endIndex...]
+        guard end.starts(with: head), end.suffix(tail.count).elementsEqual(tail),
+            end.dropFirst(head.count).prefix(digestBytes).elementsEqual(digest(of: content).utf8)
+        else { throw Status(.dataLoss, "\(name) is damaged: its SHA-256 differs, or is missing.") }
     }
 
     /// Numbers of JSON are exact up to here.

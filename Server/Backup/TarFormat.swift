@@ -103,7 +103,12 @@ package struct TarReader {
             case .skip(let left):
                 count = min(left, rest.count)
                 stage = left == count ? .header : .skip(left - count)
-            case .end: count = rest.count
+            case .end:
+                if let index = rest.firstIndex(where: { $0 != 0 }) {
+                    position += index - rest.startIndex
+                    throw wrong("there is something behind its end")
+                }
+                count = rest.count
             }
             position += count
             rest = rest.dropFirst(count)

@@ -114,6 +114,37 @@ struct BackupRunTests {
         #expect(throws: Status.self) { try BackupManifest(parsing: Array(json.utf8)) }
     }
 
+    private var manifest: BackupManifest {
+        var manifest = BackupManifest(hearth: "1", started: "2026-11-27T08:00:00Z", finished: "2026-11-27T08:00:01Z")
+        let file = BackupManifest.File(path: "p/(default).sqlite", bytes: 4096, sha256: "00")
+        manifest.databases = [BackupManifest.Database(project: "p", name: "(default)", isNamespace: false, file: file)]
+        manifest.files = [BackupManifest.File(path: "triggers.json", bytes: 1, sha256: "01")]
+        return manifest
+    }
+
+    @Test func eachChangedBitOfAManifestIsFound() throws {
+        let bytes = manifest.json
+        #expect(try BackupManifest(parsing: bytes) == manifest)
+        for index in bytes.indices {
+            for bit in 0..<8 {
+                var damaged = bytes
+                damaged[index] ^= 1 << bit
+                #expect(throws: Status.self, "bit \(bit) of byte \(index)") { try BackupManifest(parsing: damaged) }
+            }
+        }
+        for count in bytes.indices {
+            #expect(throws: Status.self, "\(count) bytes") { try BackupManifest(parsing: Array(bytes[..<count])) }
+        }
+        #expect(throws: Status.self) { try BackupManifest(parsing: bytes + [UInt8(ascii: " ")]) }
+    }
+
+    /// Those of versions that wrote none.
+    @Test func aManifestWithoutADigestIsRead() throws {
+        let bytes = manifest.json
+        let end = try #require(bytes.lastIndex(of: UInt8(ascii: "]")))
+        #expect(try BackupManifest(parsing: Array(bytes[...end]) + Array("}\n".utf8)) == manifest)
+    }
+
     @Test func aBackupThatIsEndedLeavesNoManifest() throws {
         let site = try site()
         defer { site.close() }

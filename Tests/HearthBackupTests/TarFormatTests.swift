@@ -101,6 +101,19 @@ struct TarFormatTests {
         }
     }
 
+    @Test func onlyZerosMayFollowTheEnd() throws {
+        let bytes = try archive(files)
+        for end in [0, 1, 511, 9000] {
+            let zeros = [UInt8](repeating: 0, count: end)
+            var reader = TarReader()
+            try reader.take((bytes + zeros)[...], Noted())
+            try reader.finish()
+            reader = TarReader()
+            let failure = #expect(throws: Status.self) { try reader.take((bytes + zeros + [1])[...], Noted()) }
+            #expect(failure?.message.contains("byte \(bytes.count + end)") == true)
+        }
+    }
+
     @Test func anArchiveThatIsCutIsFound() throws {
         let bytes = try archive(files)
         for count in stride(from: 0, through: bytes.count - 1024, by: 128) {

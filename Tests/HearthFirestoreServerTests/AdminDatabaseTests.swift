@@ -109,6 +109,37 @@ import Testing
         #expect(try await harness.refusal("DELETE", name) == nil)
     }
 
+    /// As `firebase firestore:databases:update` sends it, without a mask, and as gcloud does.
+    @Test func pointInTimeRecoveryIsSwitchedOnAndOff() async throws {
+        let made = try await create("blue-1")
+        #expect(made.pointInTimeRecoveryEnablement == .pointInTimeRecoveryDisabled)
+        func change(_ body: String, _ mask: String? = nil) async throws -> DatabaseMessage {
+            let query = mask.map { [(name: "updateMask", value: $0)] } ?? []
+            let operation = try await harness.call("PATCH", made.name, body, query: query, as: OperationMessage.self)
+            return try #require(try operation.response?.unpacked(DatabaseMessage.self))
+        }
+        let on = #"{"pointInTimeRecoveryEnablement": "POINT_IN_TIME_RECOVERY_ENABLED"}"#
+        let off = #"{"pointInTimeRecoveryEnablement": "POINT_IN_TIME_RECOVERY_DISABLED"}"#
+        var changed = try await change(on)
+        #expect(changed.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled)
+        #expect(changed.versionRetentionPeriod?.seconds == 604_800 && changed.etag != made.etag)
+        #expect(changed.deleteProtectionState == .deleteProtectionDisabled)
+        changed = try await change(off, "deleteProtectionState")
+        #expect(changed.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled)
+        let stale = try await harness.refusal("PATCH", made.name, #"{"etag": "x", \#(off.dropFirst())"#)
+        #expect(stale?.code == .failedPrecondition)
+        #expect(
+            try await harness.call("GET", made.name, as: DatabaseMessage.self).pointInTimeRecoveryEnablement
+                == .pointInTimeRecoveryEnabled)
+        changed = try await change(off, "pointInTimeRecoveryEnablement")
+        #expect(changed.pointInTimeRecoveryEnablement == .pointInTimeRecoveryDisabled)
+        #expect(changed.versionRetentionPeriod?.seconds == 3600)
+        let operation = try await harness.call(
+            "POST", databases, on, query: [("databaseId", "kept")], as: OperationMessage.self)
+        let kept = try #require(try operation.response?.unpacked(DatabaseMessage.self))
+        #expect(kept.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled)
+    }
+
     @Test func unsupportedFeaturesFailWithUnimplemented() async throws {
         let cases: [(method: String, path: String, body: String, code: Status.Code)] = [
             ("POST", databases, #"{"type": "DATASTORE_MODE"}"#, .unimplemented),

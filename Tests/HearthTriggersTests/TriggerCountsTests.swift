@@ -149,6 +149,29 @@ struct TriggerCountsTests {
         #expect(snapshot.reads < 20)
     }
 
+    /// Events of commits that were undone are no more, wherever they are; the others wait as before.
+    @Test(arguments: [0, 5, 30, 1500, 3000])
+    func eventsOfUndoneCommitsAreForgotten(time: Int) throws {
+        let store = try filled(3000)
+        let (t, u) = (TriggerID(name: "t"), TriggerID(name: "u"))
+        let large = [UInt8](repeating: 1, count: 5000)
+        var ledger = try opened(store)
+        try edit(store, ledger) { transaction throws(Status) in
+            for version in [Int64(1501), 4000] {
+                try ledger.put(Delivery.Event(version: version, key: [8]), large, for: u, in: transaction)
+            }
+        }
+        let after = 2 * (3000 - time) + (time < 1501 ? 2 : 1)
+        #expect(try TriggerRollback.run(store, to: Int64(time)) == after)
+        #expect(try TriggerRollback.run(store, to: Int64(time)) == 0)
+        #expect(try problems(store) == [])
+        ledger = try opened(store)
+        let dead = min(10, time)
+        #expect(ledger.pending(t) == time - dead && ledger.deadLetterCount(t) == dead)
+        #expect(ledger.pending(u) == time + (time < 1501 ? 0 : 1))
+        #expect(ledger.oldest(t) == (time > 10 ? 11 : nil))
+    }
+
     private func forgetCounts(_ store: MemoryStore) throws {
         try store.write { transaction throws(Status) in
             _ = try transaction.delete(.meta, KeyRange(prefix: TriggerCounts.completeKey), limit: .max)

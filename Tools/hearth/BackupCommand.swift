@@ -56,7 +56,7 @@ enum BackupCommand {
         let path = try PartialFolder.target(
             wanted, replacing: parsed.flag("force") ? BackupManifest.fileName : nil, hint: " --force replaces a backup."
         )
-        if let folder = try data({ () throws(Status) in try dataFolder(around: path) }) {
+        if let folder = try dataFolder(around: path) {
             throw .usage("\(path) is inside the data folder \(folder), of which it would become a part.")
         }
         // Before any thread is started, because it takes the signals.
@@ -74,10 +74,10 @@ enum BackupCommand {
     }
 
     /// The data folder that a path is inside of; nil when it is in none.
-    private static func dataFolder(around path: String) throws(Status) -> String? {
+    static func dataFolder(around path: String) throws(ToolFailure) -> String? {
         var folder = StartMessage.absolute(BackupFolder.parent(of: path))
         while let candidate = folder {
-            if try DataFolder.hasDatabases(candidate) { return candidate }
+            if try data({ () throws(Status) in try DataFolder.hasDatabases(candidate) }) { return candidate }
             let parent = BackupFolder.parent(of: candidate)
             folder = parent == candidate ? nil : parent
         }

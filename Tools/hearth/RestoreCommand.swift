@@ -1,5 +1,6 @@
 import HearthBackup
 import HearthModel
+import HearthSQLite
 import HearthServer
 import HearthToolSupport
 
@@ -13,25 +14,33 @@ enum RestoreCommand {
 
     private static let options = [
         Option("data", "FOLDER", "The data folder to make. It must be absent or empty."),
+        Option("at", "TIME", "Take Firestore's databases back to their states at a time, by their history (RFC 3339)."),
         Option("verify-only", nil, "Check the backup, and make nothing."),
         Option("quiet", nil, "Print nothing but errors."),
     ]
 
     private static let help = """
         Usage: hearth restore BACKUP --data FOLDER [options]
+               hearth restore DATA --at TIME --data FOLDER [options]
                hearth restore BACKUP --verify-only [options]
 
         Makes a data folder of a backup: a folder or an archive (tar) of `hearth backup`, or - for an archive on standard
         input. The files are copied, compared with the sizes and the SHA-256 of \(BackupManifest.fileName), and checked
         as `hearth check` does, in a folder beside FOLDER, which is renamed at the end: FOLDER is whole, or isn't there.
 
+        With --at the changes after TIME are undone in that folder, as far as the databases keep their history: an hour, or
+        seven days with point-in-time recovery. DATA, the data folder of a server that is stopped, is copied and stays as it
+        is. Databases without commits at TIME end up empty. The Realtime Database keeps no history: its namespaces stay as
+        they are. Index definitions, settings, rules and triggers, too. Triggers' events of what was undone are deleted.
+
         \(OptionHelp.string(options))
 
         Examples:
             hearth restore /srv/backups/today --data /srv/hearth
+            hearth restore /srv/hearth --at 2026-01-31T12:30:00Z --data /srv/hearth-before
             zstd -dc backup.tar.zst | hearth restore - --verify-only
 
-        Exit codes: 0 done, 64 wrong usage, or FOLDER isn't empty, 73 the backup can't be read, is incomplete, damaged or of a
+        Exit codes: 0 done, 64 wrong usage, FOLDER isn't empty, or there is no state of TIME, 73 the backup can't be read, is incomplete, damaged or of a
         newer format (the message names the file), or the disk is full, 130 and 143 ended by a signal.
         """
 
@@ -39,6 +48,7 @@ enum RestoreCommand {
         let parsed = try ParsedOptions(arguments, options: options, argumentsMax: 1)
         guard let backup = parsed.arguments.first else { throw .usage("Expected a backup: a folder, a file, or -.") }
         let isVerifying = parsed.flag("verify-only")
+        let time = try parsed.string("at").map { string throws(ToolFailure) in try RestoreTime(string) }
         let wanted = parsed.string("data")
         if wanted == nil, !isVerifying { throw .usage("Name the data folder to make with --data.") }
         let path = try wanted.map { name throws(ToolFailure) in
@@ -48,14 +58,9 @@ enum RestoreCommand {
         let temporary = path ?? "\(Environment.all["TMPDIR"] ?? "/tmp")/hearth-restore"
         let folder = try PartialFolder("\(temporary).partial-\(getpid())")
         do throws(ToolFailure) {
-            try BackupReading.copy(backup, to: folder)
-            let (partial, manifest) = try BackupCommand.data { () throws(Status) in
-                try folder.withFolder { folder throws(Status) in (folder.path, try BackupFiles.manifest(of: folder)) }
-            }
-            let documents = try verify(partial, manifest)
-            let summary =
-                "\(CheckReport.count(manifest.databases.count, "database")), "
-                + "\(CheckReport.count(documents, "document"))"
+            let restored = try fill(folder, from: backup, at: time, target: path)
+            if !parsed.flag("quiet"), let warning = restored.warning { Output.error(warning) }
+            let summary = restored.summary
             if let path, !isVerifying {
                 try BackupCommand.data { () throws(Status) in
                     try folder.withFolder { folder throws(Status) in
@@ -76,15 +81,62 @@ enum RestoreCommand {
         }
     }
 
-    /// What `hearth check` checks.
-    /// - Returns: how many documents there are.
-    private static func verify(_ folder: String, _ manifest: BackupManifest) throws(ToolFailure) -> Int {
-        let checks = try BackupCommand.data { () throws(Status) in
-            let hasDatabases = manifest.databases.contains { !$0.isNamespace }
-            return try DatabaseCheck.all(in: folder, hasDatabases: hasDatabases, isRepairing: false)
+    /// What was restored, and is sound.
+    private struct Restored {
+        var databases: Int
+        var namespaces: Int
+        var documents: Int
+        var rollback: (to: RestoreTime, report: FolderRollback.Report)?
+
+        var summary: String {
+            "\(CheckReport.count(databases, "database")), \(CheckReport.count(documents, "document"))"
+                + (rollback.map { rollback in
+                    ", as of \(rollback.to): \(CheckReport.count(rollback.report.changes, "change")) and "
+                        + "\(CheckReport.count(rollback.report.events, "event")) undone"
+                } ?? "")
         }
+
+        var warning: String? {
+            guard rollback != nil, namespaces > 0 else { return nil }
+            return "warning: the Realtime Database keeps no history: \(CheckReport.count(namespaces, "namespace")) "
+                + (namespaces == 1 ? "stays" : "stay") + " as of the backup or the data folder, not of --at"
+        }
+    }
+
+    private static func fill(
+        _ folder: PartialFolder, from backup: String, at time: RestoreTime?, target: String?
+    ) throws(ToolFailure) -> Restored {
+        let isBackup = try BackupReading.copy(backup, to: folder, isRollingBack: time != nil, target: target)
+        let (partial, manifest) = try BackupCommand.data { () throws(Status) in
+            try folder.withFolder { folder throws(Status) in
+                (folder.path, try isBackup ? BackupFiles.manifest(of: folder) : nil)
+            }
+        }
+        let hasDatabases = manifest?.databases.contains { !$0.isNamespace } ?? true
+        var report: FolderRollback.Report?
+        if let time {
+            if let manifest { try time.check(manifest) }
+            report = try hasDatabases ? FolderRollback.run(in: partial, to: time) : FolderRollback.Report()
+        }
+        let checks = try BackupCommand.data { () throws(Status) in
+            try DatabaseCheck.all(in: partial, hasDatabases: hasDatabases, isRepairing: false)
+        }
+        try verify(checks, manifest, comparesDocuments: time == nil)
+        return Restored(
+            databases: checks.count, namespaces: checks.count { $0.isTree },
+            documents: checks.reduce(0) { $0 + $1.report.documents },
+            rollback: time.flatMap { time in report.map { (to: time, report: $0) } })
+    }
+
+    /// - Parameters:
+    ///   - checks: what `hearth check` finds.
+    ///   - manifest: nil for a data folder.
+    ///   - comparesDocuments: whether there are as many as in the backup.
+    private static func verify(
+        _ checks: [DatabaseCheck], _ manifest: BackupManifest?, comparesDocuments: Bool
+    ) throws(ToolFailure) {
         let entries = Dictionary(
-            manifest.databases.map {
+            (manifest?.databases ?? []).map {
                 (Key(isTree: $0.isNamespace, project: $0.isNamespace ? "" : $0.project, name: $0.name), $0)
             }
         ) { first, _ in first }
@@ -95,16 +147,15 @@ enum RestoreCommand {
             if !check.isSound {
                 throw ToolFailure(.data, "\(file): \(check.report.problems.first ?? check.remark ?? "it is damaged.")")
             }
-            if let documents = entries[key]?.documents, documents != check.report.documents {
+            if comparesDocuments, let documents = entries[key]?.documents, documents != check.report.documents {
                 throw ToolFailure(
                     .data, "\(file) has \(check.report.documents) documents; the manifest says \(documents).")
             }
         }
-        if checks.count != manifest.databases.count {
+        if let manifest, checks.count != manifest.databases.count {
             throw ToolFailure(
                 .data, "The backup has \(checks.count) databases; the manifest says \(manifest.databases.count).")
         }
-        return checks.reduce(0) { $0 + $1.report.documents }
     }
 
     private struct Key: Hashable {
@@ -114,19 +165,53 @@ enum RestoreCommand {
     }
 }
 
-/// Reads a backup, wherever it is.
+/// Reads a backup, wherever it is, or a data folder.
 private enum BackupReading {
     private static let depthMax = 8
 
-    static func copy(_ backup: String, to target: PartialFolder) throws(ToolFailure) {
+    /// - Parameters:
+    ///   - isRollingBack: whether it may be a data folder.
+    ///   - path: of the data folder to make.
+    /// - Returns: whether it is a backup.
+    static func copy(
+        _ backup: String, to target: PartialFolder, isRollingBack: Bool, target path: String?
+    ) throws(ToolFailure) -> Bool {
         var status = stat()
         if backup != "-", stat(backup, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-            guard access("\(backup)/\(BackupManifest.fileName)", F_OK) == 0 else {
+            if access("\(backup)/\(BackupManifest.fileName)", F_OK) == 0 {
+                try copyFolder(backup, "", depth: 0, to: target)
+                return true
+            }
+            guard try BackupCommand.data({ () throws(Status) in try DataFolder.hasDatabases(backup) }) else {
                 throw ToolFailure(
                     .data, "\(backup) has no \(BackupManifest.fileName): it is no backup, or an incomplete one.")
             }
-            return try copyFolder(backup, "", depth: 0, to: target)
+            if !isRollingBack {
+                throw .usage("\(backup) is a data folder, and no backup. With --at it can be taken back to a time.")
+            }
+            try copyData(backup, to: target, path: path)
+            return false
         }
+        try copyArchive(backup, to: target)
+        return true
+    }
+
+    /// Copies a data folder that no server uses, and keeps others out meanwhile.
+    private static func copyData(_ folder: String, to target: PartialFolder, path: String?) throws(ToolFailure) {
+        if let path, let outer = try BackupCommand.dataFolder(around: path) {
+            throw .usage("\(path) is inside the data folder \(outer), of which it would become a part.")
+        }
+        let locked = try BackupCommand.data { () throws(Status) in
+            try Stores.firestore(in: folder, isReadOnly: true)
+        }
+        defer { locked.close() }
+        try copyFolder(folder, "", depth: 0, to: target) { name in
+            // Locks, files that were about to be replaced, and what SQLite makes anew.
+            name.hasPrefix(".") || name.hasSuffix(".new") || name.hasSuffix("-shm")
+        }
+    }
+
+    private static func copyArchive(_ backup: String, to target: PartialFolder) throws(ToolFailure) {
         let input = try FileInput(backup)
         var reader = TarReader()
         while true {
@@ -141,18 +226,19 @@ private enum BackupReading {
     }
 
     private static func copyFolder(
-        _ root: String, _ relative: String, depth: Int, to target: PartialFolder
+        _ root: String, _ relative: String, depth: Int, to target: PartialFolder,
+        without isLeftOut: (String) -> Bool = { _ in false }
     ) throws(ToolFailure) {
         let folder = relative.isEmpty ? root : "\(root)/\(relative)"
         if depth > depthMax { throw ToolFailure(.data, "\(folder) is too deep: no backup has such a folder.") }
-        for name in try PartialFolder.names(folder).sorted() {
+        for name in try PartialFolder.names(folder).sorted() where !isLeftOut(name) {
             let path = relative.isEmpty ? name : "\(relative)/\(name)"
             var status = stat()
             guard lstat("\(root)/\(path)", &status) == 0 else { throw FileOutput.failure("read", "\(root)/\(path)") }
             switch status.st_mode & S_IFMT {
-            case S_IFDIR: try copyFolder(root, path, depth: depth + 1, to: target)
+            case S_IFDIR: try copyFolder(root, path, depth: depth + 1, to: target, without: isLeftOut)
             case S_IFREG: try copyFile(root, path, bytes: Int(status.st_size), to: target)
-            default: throw ToolFailure(.data, "\(root)/\(path) is no file: no backup has it.")
+            default: throw ToolFailure(.data, "\(root)/\(path) is no file: no backup and no data folder has it.")
             }
         }
     }

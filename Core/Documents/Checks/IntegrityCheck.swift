@@ -262,6 +262,10 @@ package struct IntegrityCheck {
                 if let problem = try OnceAnswers.problem(key, in: snapshot) { note("meta: \(problem)") }
             } else if key.starts(with: OnceLedger.key) {
                 if let problem = try OnceLedger.problem(key, in: snapshot) { note("meta: \(problem)") }
+            } else if key == PointInTimeRecovery.key {
+                if cursor.value.count != 8 || Database.decode(cursor.value) <= 0 {
+                    note("meta: the beginning of point-in-time recovery can't be read")
+                }
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
                 note("meta: a key of \(key.count) bytes is unknown")
             }

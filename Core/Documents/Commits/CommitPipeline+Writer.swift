@@ -411,26 +411,12 @@ extension CommitPipeline {
                 try transaction.delete(.documents, change.key)
                 try transaction.put(.meta, Feed.tombstoneKey(change.key), Database.encode(set.version))
             }
-            try store(difference, to: transaction)
+            try difference.store(in: transaction)
             buffers.key.removeAll(keepingCapacity: true)
             Feed.appendKey(set.version, change.key, to: &buffers.key)
             buffers.value.removeAll(keepingCapacity: true)
             Feed.appendValue(previousVersion: previous, change.before, to: &buffers.value)
             try transaction.put(.feed, buffers.key, buffers.value)
-        }
-    }
-
-    private func store(_ difference: IndexDifference, to transaction: any StoreTransaction) throws(Status) {
-        try difference.forEach { kind, key throws(Status) in
-            switch kind {
-            case .deleted: try transaction.delete(.entries, key)
-            case .inserted: try transaction.put(.entries, key, UnsafeRawBufferPointer(start: nil, count: 0))
-            case .insertedDouble:
-                let put = IndexKey.doubleMark.withUnsafeBytes { mark in
-                    Result { () throws(Status) in try transaction.put(.entries, key, mark) }
-                }
-                try put.get()
-            }
         }
     }
 }

@@ -66,8 +66,14 @@ enum OnceAnswers {
     /// Deletes the oldest answers to commits before a time.
     /// - Returns: whether there may be more of them.
     static func deleteOld(before time: Int64, limit: Int, in transaction: any StoreTransaction) throws(Status) -> Bool {
+        try delete(ages(before: time), limit: limit, in: transaction)
+    }
+
+    private static func delete(
+        _ ages: KeyRange, limit: Int, in transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
         var keys: [[UInt8]] = []
-        let cursor = try transaction.scan(.meta, ages(before: time), reverse: false, values: false)
+        let cursor = try transaction.scan(.meta, ages, reverse: false, values: false)
         while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
         cursor.close()
         for key in keys {
@@ -75,6 +81,14 @@ enum OnceAnswers {
             try StoredAnswer.delete(answerKey(Array(key.dropFirst(agePrefix.count + 8))), in: transaction)
         }
         return keys.count == limit
+    }
+
+    /// Deletes answers to commits after a time, which were undone.
+    /// - Returns: whether there may be more of them.
+    static func forget(after time: Int64, limit: Int, in transaction: any StoreTransaction) throws(Status) -> Bool {
+        var range = KeyRange(prefix: agePrefix)
+        range.lower = ageKey(time + 1, [])
+        return try delete(range, limit: limit, in: transaction)
     }
 
     // MARK: Check

@@ -127,6 +127,58 @@ enum StreamAnswers {
             mayReplace: position.number >= slots, in: transaction)
     }
 
+    // MARK: Commits that are undone
+
+    /// The streams whose last commit was made after a time.
+    static func streams(after time: Int64, in snapshot: any Snapshot) throws(Status) -> [[UInt8]] {
+        var streams: [[UInt8]] = []
+        let cursor = try snapshot.scan(.meta, KeyRange(prefix: prefix), reverse: false, values: true)
+        defer { cursor.close() }
+        while try cursor.next() {
+            if let stream = stream(ofHeadKey: cursor.key), self.time(ofHead: cursor.value) > time {
+                streams.append(stream)
+            }
+        }
+        return streams
+    }
+
+    /// Takes a stream whose last commits were made after a time and undone back to the last one before, if its answer is stored.
+    /// Otherwise the stream is deleted, and its client opens a new one.
+    static func forget(
+        _ stream: [UInt8], after time: Int64, in transaction: any StoreTransaction
+    ) throws(Status) {
+        if let head = try headBefore(time, stream, in: transaction) {
+            try transaction.put(.meta, headKey(stream), head.stored)
+        } else {
+            try transaction.delete(.meta, KeyRange(prefix: headKey(stream)), limit: .max)
+        }
+    }
+
+    /// Deletes the later answers.
+    /// - Returns: nil when there is no earlier answer, or one can't be read: nobody can use the stream then.
+    private static func headBefore(
+        _ time: Int64, _ stream: [UInt8], in transaction: any StoreTransaction
+    ) throws(Status) -> Head? {
+        do throws(Status) {
+            guard var head = try head(of: stream, in: transaction) else { return nil }
+            let newest = head.number
+            for number in (newest - min(newest, slots - 1)...newest).reversed() {
+                let slot = slotKey(stream, number)
+                guard try StoredAnswer.head(slot, in: transaction)?.first == number else { return nil }
+                let made = try StoredAnswer.outcome(slot, in: transaction).commitTime.microseconds
+                if made <= time {
+                    (head.number, head.time) = (number, made)
+                    return head
+                }
+                try StoredAnswer.delete(slot, in: transaction)
+            }
+            return nil
+        } catch {
+            if error.code != .dataLoss { throw error }
+            return nil
+        }
+    }
+
     static let outOfOrder = Status(
         .aborted, "The write does not follow those that the stream has made. Open a new stream.")
     private static let damaged = Status(.dataLoss, "The answers of a Write stream cannot be read.")

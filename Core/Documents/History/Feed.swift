@@ -77,6 +77,21 @@ package enum Feed {
         try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
     }
 
+    /// The version of the first change that is known; nil when none is.
+    static func firstVersion(in snapshot: any Snapshot) throws(Status) -> Int64? {
+        let cursor = try snapshot.scan(.feed, KeyRange(lower: [], upper: nil), reverse: false, values: false)
+        defer { cursor.close() }
+        return try cursor.next() ? change(cursor.key).version : nil
+    }
+
+    /// The version of the last commit at or before a time; 0 when there was none.
+    /// - Parameter time: not before `forgottenVersion`.
+    static func lastVersion(at time: Int64, in snapshot: any Snapshot) throws(Status) -> Int64 {
+        let cursor = try snapshot.scan(.feed, range(before: time + 1), reverse: true, values: false)
+        defer { cursor.close() }
+        return try cursor.next() ? change(cursor.key).version : forgottenVersion(in: snapshot)
+    }
+
     static func tombstoneKey(_ documentKey: [UInt8]) -> [UInt8] { [UInt8(ascii: "t")] + documentKey }
 
     static func tombstone(_ documentKey: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64? {
@@ -114,7 +129,15 @@ package enum Feed {
         return previous
     }
 
+    /// Changes of a document that are walked over before its next change is also looked for from the version on.
+    private static let stepsAlone = 64
+    /// Records that are passed over there for each change that is walked over here, where each is looked up.
+    private static let recordsPerStep = 4
+
     /// A document at a version within the retention.
+    ///
+    /// Its changes are walked backwards from the present, without reading other documents. When there are many, the feed is
+    /// read forwards from the version at the same time: a document that changes all the time has a change soon after it.
     /// - Parameter budget: pays for each change that is walked over.
     static func document(
         key: [UInt8], current: StoredDocument?, at version: Int64, in snapshot: any Snapshot,
@@ -127,12 +150,33 @@ package enum Feed {
             change = try tombstone(key, in: snapshot) ?? 0
         }
         var next: Int64?
+        var steps = 0
+        var forward: (any KeyCursor)?
+        defer { forward?.close() }
         while change > version {
             try budget?.payStep()
+            steps += 1
+            if steps == stepsAlone {
+                forward = try snapshot.scan(.feed, range(after: version), reverse: false, values: false)
+            }
+            if let forward, let found = try nextChange(of: key, from: forward) {
+                next = found
+                break
+            }
             next = change
             change = try previousVersion(change, key, in: snapshot)
         }
         guard let next else { return current }
         return try stateBefore(next, key, in: snapshot)
+    }
+
+    /// The version of a change of a document among the next records of a walk.
+    private static func nextChange(of key: [UInt8], from cursor: any KeyCursor) throws(Status) -> Int64? {
+        for _ in 0..<recordsPerStep {
+            guard try cursor.next() else { return nil }
+            let record = cursor.key
+            if record.count == key.count + 8, record[8...].elementsEqual(key) { return change(record).version }
+        }
+        return nil
     }
 }

@@ -18,6 +18,8 @@ package final class ReadView {
     let history: FeedIndex?
     private var cachedOverlay: (scope: ScopeChanges.Scope, overlay: PastOverlay)?
     private var longRead: LongRead?
+    /// Pays for the changes that `document` walks over in the past; nil for any number.
+    package var budget: FeedBudget?
     /// Keeps the database open while it is read.
     private let owner: AnyObject
 
@@ -64,7 +66,7 @@ package final class ReadView {
         let current = try snapshot.document(key)
         guard isPast else { return current }
         if let current, current.updateVersion <= version { return current }
-        return try Feed.document(key: key, current: current, at: version, in: snapshot)
+        return try Feed.document(key: key, current: current, at: version, in: snapshot, budget)
     }
 
     package func document(_ path: ResourcePath) throws(Status) -> StoredDocument? {

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// The difference between the index entries of two states of a document.
@@ -30,6 +31,21 @@ struct IndexDifference: Sendable {
             }
         }
         try result.get()
+    }
+
+    /// Changes the entries of a store.
+    func store(in transaction: any StoreTransaction) throws(Status) {
+        try forEach { kind, key throws(Status) in
+            switch kind {
+            case .deleted: try transaction.delete(.entries, key)
+            case .inserted: try transaction.put(.entries, key, UnsafeRawBufferPointer(start: nil, count: 0))
+            case .insertedDouble:
+                let put = IndexKey.doubleMark.withUnsafeBytes { mark in
+                    Result { () throws(Status) in try transaction.put(.entries, key, mark) }
+                }
+                try put.get()
+            }
+        }
     }
 
     // MARK: Making

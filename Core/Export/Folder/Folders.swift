@@ -110,6 +110,14 @@ package enum Folders {
         return String(path)
     }
 
+    /// Gives two folders each other's names, at one moment.
+    /// - Returns: false when the file system can't.
+    static func exchange(_ path: String, _ other: String) throws(Status) -> Bool {
+        if linux_exchange(path, other) == 0 { return true }
+        if errno == EINVAL || errno == ENOSYS || errno == ENOTSUP { return false }
+        throw FileFailure.status("replace", other)
+    }
+
     package static func move(_ path: String, to target: String) throws(Status) {
         if rename(path, target) != 0 { throw FileFailure.status("write", target) }
     }
@@ -121,17 +129,29 @@ package enum Folders {
     package static func finish(
         _ partial: String, as target: String, replaces: Bool, marker: String
     ) throws(Status) {
-        if rename(partial, target) != 0 {
-            guard replaces, errno == ENOTEMPTY || errno == EEXIST, linux_exchange(partial, target) == 0 else {
-                throw FileFailure.status("write", target)
-            }
-            try syncParent(of: target)
-            // What was there before has the other name now.
-            for name in try names(partial) where name.hasSuffix(marker) { unlink(partial + "/" + name) }
-            try sync(partial)
-            remove(partial)
-        }
+        guard rename(partial, target) != 0 else { return try syncParent(of: target) }
+        guard replaces, errno == ENOTEMPTY || errno == EEXIST else { throw FileFailure.status("write", target) }
+        let former = try replace(target, by: partial)
         try syncParent(of: target)
+        for name in try names(former) where name.hasSuffix(marker) { unlink(former + "/" + name) }
+        try sync(former)
+        remove(former)
+        try syncParent(of: target)
+    }
+
+    /// - Returns: the name that the folder has which was there before.
+    private static func replace(_ target: String, by partial: String) throws(Status) -> String {
+        if try exchange(partial, target) { return partial }
+        // Neither folder has the name for a moment.
+        let former = "\(withoutEnd(target)).replaced-\(getpid())"
+        try move(target, to: former)
+        do throws(Status) {
+            try move(partial, to: target)
+        } catch {
+            try move(former, to: target)
+            throw error
+        }
+        return former
     }
 
     /// Copies a file, or a folder and all that it holds, durably; a link is made again, and not followed.

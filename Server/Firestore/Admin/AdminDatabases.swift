@@ -18,30 +18,34 @@ extension AdminService {
     }
 
     /// The settings of a database; created and stored at the first request.
+    /// - Parameter recovery: whether point-in-time recovery is on from then on; nil leaves it.
     private func settings(
-        of database: Database, _ change: @escaping @Sendable (inout DatabaseSettings) throws(Status) -> Void,
+        of database: Database, recovery: Bool? = nil,
+        _ change: @escaping @Sendable (inout DatabaseSettings) throws(Status) -> Void,
         _ answer: @escaping Answer<DatabaseMessage>
     ) {
         let clock = clock
         database.changeNote(
-            DatabaseSettings.note,
+            DatabaseSettings.note, recovery: recovery,
             { fields throws(Status) in
                 var settings = fields.flatMap(DatabaseSettings.init) ?? DatabaseSettings(now: clock.now())
                 try change(&settings)
                 return settings.fields
             },
             completion: { result in
-                answer(
-                    result.map { fields in
-                        let settings = DatabaseSettings(fields) ?? DatabaseSettings(now: clock.now())
-                        return settings.message(
-                            database.name, now: clock.now(), retentionSeconds: database.retentionSeconds)
-                    })
+                do throws(Status) {
+                    let settings = DatabaseSettings(try result.get()) ?? DatabaseSettings(now: clock.now())
+                    answer(.success(try Self.message(settings, database)))
+                } catch {
+                    answer(.failure(error))
+                }
             })
     }
 
-    private func message(_ settings: DatabaseSettings, _ database: Database) -> DatabaseMessage {
-        settings.message(database.name, now: clock.now(), retentionSeconds: database.retentionSeconds)
+    private static func message(
+        _ settings: DatabaseSettings, _ database: Database
+    ) throws(Status) -> DatabaseMessage {
+        settings.message(database.name, try database.versionRetention())
     }
 
     private func present(_ database: Database) throws(Status) -> DatabaseSettings? {
@@ -58,11 +62,11 @@ extension AdminService {
                 // Reading the settings of a missing database creates nothing.
                 if !database.exists {
                     let settings = DatabaseSettings(ofMissing: name, now: startTime)
-                    return answer(.success(message(settings, database)))
+                    return answer(.success(try Self.message(settings, database)))
                 }
                 // Reading existing settings costs no commit.
                 if let settings = try present(database) {
-                    return answer(.success(message(settings, database)))
+                    return answer(.success(try Self.message(settings, database)))
                 }
                 settings(of: database, { _ in }, answer)
             } catch {
@@ -85,7 +89,7 @@ extension AdminService {
                     // Deleted after its name was read.
                     if !database.exists { continue }
                     let settings = try present(database) ?? DatabaseSettings(now: clock.now())
-                    response.databases.append(message(settings, database))
+                    response.databases.append(try Self.message(settings, database))
                 } catch {
                     if error.code == .notFound { continue }
                     // One that can't be read must not hide the others. Source: `unreachable` of ListDatabasesResponse in
@@ -125,7 +129,7 @@ extension AdminService {
                 }
                 let database = try directory.database(name)
                 settings(
-                    of: database,
+                    of: database, recovery: wanted.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled,
                     { settings in
                         if !wanted.locationId.isEmpty { settings.locationID = wanted.locationId }
                         settings.isDeleteProtected = wanted.deleteProtectionState == .deleteProtectionEnabled
@@ -176,9 +180,6 @@ extension AdminService {
         if message.databaseEdition == .enterprise {
             throw .unimplemented("Hearth serves the Standard edition; ENTERPRISE is not available.")
         }
-        if message.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled {
-            throw .unimplemented("Point-in-time recovery beyond one hour is not available.")
-        }
         if message.cmekConfig != nil { throw .unimplemented("Customer-managed encryption keys are not available.") }
     }
 
@@ -188,14 +189,18 @@ extension AdminService {
         guard let wanted = request.database else { throw .invalidArgument("The request has no database.") }
         let name = try DatabaseName(parsing: wanted.name)
         try Self.checkKind(wanted)
-        var protection: Bool?
-        for field in request.updateMask ?? ["delete_protection_state"] {
+        var (protection, recovery): (Bool?, Bool?)
+        for field in request.updateMask ?? ["delete_protection_state", "point_in_time_recovery_enablement"] {
             switch field {
             case "delete_protection_state", "deleteProtectionState":
                 if wanted.deleteProtectionState != .unspecified {
                     protection = wanted.deleteProtectionState == .deleteProtectionEnabled
                 }
-            case "point_in_time_recovery_enablement", "pointInTimeRecoveryEnablement", "etag", "name": break
+            case "point_in_time_recovery_enablement", "pointInTimeRecoveryEnablement":
+                if wanted.pointInTimeRecoveryEnablement != .unspecified {
+                    recovery = wanted.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled
+                }
+            case "etag", "name": break
             case "concurrency_mode", "concurrencyMode":
                 if wanted.concurrencyMode != .pessimistic {
                     throw .unimplemented(
@@ -205,11 +210,11 @@ extension AdminService {
             }
         }
         let clock = clock
-        background({ answer(.failure($0)) }) { [self, protection] in
+        background({ answer(.failure($0)) }) { [self, protection, recovery] in
             do throws(Status) {
                 let database = try existing(name)
                 settings(
-                    of: database,
+                    of: database, recovery: recovery,
                     { settings throws(Status) in
                         if !wanted.etag.isEmpty, wanted.etag != settings.etag { throw Self.staleTag }
                         if let protection { settings.isDeleteProtected = protection }
@@ -229,12 +234,16 @@ extension AdminService {
     /// A damaged database, which can't be opened, can be deleted all the same.
     private func settingsForDeletion(
         _ name: DatabaseName, _ request: DeleteDatabaseRequest
-    ) throws(Status) -> DatabaseSettings {
+    ) throws(Status) -> (DatabaseSettings, VersionRetention) {
         do throws(Status) {
-            return try present(try directory.database(name)) ?? DatabaseSettings(now: clock.now())
+            let database = try directory.database(name)
+            let settings = try present(database) ?? DatabaseSettings(now: clock.now())
+            return (settings, try database.versionRetention())
         } catch {
             if error.code != .dataLoss || !request.etag.isEmpty { throw error }
-            return DatabaseSettings(now: clock.now())
+            let retention = VersionRetention(
+                seconds: Limits.retentionSeconds, earliest: clock.now().microseconds, isPointInTimeRecovery: false)
+            return (DatabaseSettings(now: clock.now()), retention)
         }
     }
 
@@ -246,7 +255,7 @@ extension AdminService {
             guard try exists(name) else {
                 throw .notFound("The database \(name.database) does not exist for project \(name.project).")
             }
-            let settings = try settingsForDeletion(name, request)
+            let (settings, retention) = try settingsForDeletion(name, request)
             if settings.isDeleteProtected {
                 throw .failedPrecondition(
                     "The database \(name.database) has delete protection enabled. Disable it before deleting.")
@@ -254,7 +263,7 @@ extension AdminService {
             if !request.etag.isEmpty, request.etag != settings.etag { throw Self.staleTag }
             try directory.delete(name)
             return operations.completeDeletion(
-                of: name, metadata: DeleteDatabaseMetadata(), response: settings.message(name, now: clock.now()))
+                of: name, metadata: DeleteDatabaseMetadata(), response: settings.message(name, retention))
         }
     }
 }

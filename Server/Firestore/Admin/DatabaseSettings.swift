@@ -1,3 +1,4 @@
+import HearthDocuments
 import HearthModel
 import HearthWire
 
@@ -56,18 +57,19 @@ struct DatabaseSettings: Sendable {
     /// Changes with every update.
     var etag: String { Base64.encodeURLSafe(Array(String(updateTime.microseconds).utf8)) }
 
-    /// - Parameter retentionSeconds: for how long old versions are readable.
-    func message(
-        _ name: DatabaseName, now: Timestamp, retentionSeconds: Int = Limits.retentionSeconds
-    ) -> DatabaseMessage {
-        let retained = Timestamp(microseconds: now.microseconds - Int64(retentionSeconds) * 1_000_000)
+    /// - Parameter retention: which old versions are readable.
+    func message(_ name: DatabaseName, _ retention: VersionRetention) -> DatabaseMessage {
+        // The settings of a database that was made by its first use may have been made later.
+        let begin = min(createTime, retention.beginning.map { Timestamp(microseconds: $0) } ?? createTime)
         return DatabaseMessage(
             name: name.string, uid: uid, createTime: TimestampMessage(createTime),
             updateTime: TimestampMessage(updateTime),
             locationId: locationID, type: .firestoreNative, concurrencyMode: .pessimistic,
-            versionRetentionPeriod: DurationMessage(seconds: Int64(retentionSeconds)),
-            earliestVersionTime: TimestampMessage(max(retained, createTime)),
-            pointInTimeRecoveryEnablement: .pointInTimeRecoveryDisabled, appEngineIntegrationMode: .disabled,
+            versionRetentionPeriod: DurationMessage(seconds: Int64(retention.seconds)),
+            earliestVersionTime: TimestampMessage(max(Timestamp(microseconds: retention.earliest), begin)),
+            pointInTimeRecoveryEnablement: retention.isPointInTimeRecovery
+                ? .pointInTimeRecoveryEnabled : .pointInTimeRecoveryDisabled,
+            appEngineIntegrationMode: .disabled,
             deleteProtectionState: isDeleteProtected ? .deleteProtectionEnabled : .deleteProtectionDisabled, etag: etag,
             databaseEdition: .standard, realtimeUpdatesMode: .realtimeUpdatesModeEnabled)
     }

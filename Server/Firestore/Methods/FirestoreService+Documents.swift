@@ -19,18 +19,27 @@ extension FirestoreService {
                 try self.access.get([name.path], call.identity, name.database, reader)
             }
             try read(call, database, consistency, [.document(name.path)], judge: judge) { grant throws(Status) in
-                guard let document = try grant.view.document(name.path) else {
-                    throw .notFound("Document \"\(request.name)\" not found.")
+                try self.run(call, database, grant.view.isPast ? .unknown : .answer, grant) {
+                    view, pace throws(Status) in
+                    pace.set(view) { () throws(Status) in try call.cancellation.check() }
+                    guard let document = try view.document(name.path) else {
+                        throw .notFound("Document \"\(request.name)\" not found.")
+                    }
+                    let encoded = try Self.encoded(document, name: request.name, projection)
+                    return try Self.message(encoded, call.format)
                 }
-                try self.respond(call, try Self.encoded(document, name: request.name, projection))
             }
         }
     }
 
     private func respond(_ call: any ServiceCall, _ document: EncodedDocument) throws(Status) {
-        switch call.format {
-        case .protobuf: call.respond(document.protobuf())
-        case .json: call.respond(try document.json())
+        call.respond(try Self.message(document, call.format))
+    }
+
+    private static func message(_ document: EncodedDocument, _ format: MessageFormat) throws(Status) -> [UInt8] {
+        switch format {
+        case .protobuf: document.protobuf()
+        case .json: try document.json()
         }
     }
 
@@ -219,7 +228,8 @@ private final class BatchGetSource: MessageSource {
         self.opened = opened
         self.paths = paths
         self.view = view
-        isLight = view != nil
+        // In the past the changes since have to be walked over.
+        isLight = view.map { !$0.isPast } ?? false
         readTime = answer.readTime
         self.database = database
         self.projection = projection

@@ -170,7 +170,9 @@ package final class FirestoreService: Sendable {
         }
         let permitted = try permitted(consistency, call, database)
         let onLoop: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
+            view.budget = .brief()
             try judge(StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
+            view.budget = nil
         }
         database.read(permitted, targets, requester: call.requester, judge: onLoop) { [self] result in
             let handover = GrantBox(result)
@@ -296,10 +298,12 @@ package final class FirestoreService: Sendable {
 
     /// Reads a state for a worker that judges it; gives way before each document.
     private static func reader(of view: ReadView, _ call: any ServiceCall, _ slice: WorkerSlice) -> StateReader {
-        StateReader(view) { () throws(Status) in
+        let check: () throws(Status) -> Void = { () throws(Status) in
             slice.giveWay()
             try call.cancellation.check()
         }
+        view.budget = .long(check)
+        return StateReader(view, check: check)
     }
 }
 

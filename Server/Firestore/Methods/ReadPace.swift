@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthDocuments
+import HearthModel
 
 /// The pace of a read.
 struct ReadPace {
@@ -7,6 +8,18 @@ struct ReadPace {
     var isBrief = false
     /// The slice in which it gives way.
     var slice: WorkerSlice?
+
+    func set(_ view: ReadView, _ check: @escaping () throws(Status) -> Void) {
+        guard view.isPast else { return }
+        let slice = slice
+        view.budget =
+            isBrief
+            ? .brief()
+            : .long { () throws(Status) in
+                slice?.giveWay()
+                try check()
+            }
+    }
 
     func set(_ meter: WorkMeter) {
         if isBrief { meter.beBrief() }

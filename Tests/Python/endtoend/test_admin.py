@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable
 from typing import Any
@@ -153,6 +154,47 @@ class TestDatabases:
         with pytest.raises(exceptions.NotFound):
             admin.get_database(name=made.name)
         assert not client.document("c/d").get().exists
+
+    def test_point_in_time_recovery(self, admin: FirestoreAdminClient, project: str, db: firestore.Client) -> None:
+        enablement = Database.PointInTimeRecoveryEnablement
+        mask = field_mask_pb2.FieldMask(paths=["point_in_time_recovery_enablement"])
+        name = f"projects/{project}/databases/(default)"
+        document = db.document("c/d")
+        then = document.set({"n": 1}).update_time
+        document.set({"n": 2})
+
+        def switch(state: Database.PointInTimeRecoveryEnablement) -> Database:
+            wanted = Database(name=name, point_in_time_recovery_enablement=state)
+            changed = admin.update_database(database=wanted, update_mask=mask).result(timeout=20)
+            assert changed.point_in_time_recovery_enablement == state
+            assert admin.get_database(name=name).version_retention_period == changed.version_retention_period
+            return changed
+
+        assert admin.get_database(name=name).version_retention_period == datetime.timedelta(hours=1)
+        on = switch(enablement.POINT_IN_TIME_RECOVERY_ENABLED)
+        assert on.version_retention_period == datetime.timedelta(days=7)
+        # There is no history before the first commit.
+        assert on.earliest_version_time == then
+        assert document.get(read_time=then).to_dict() == {"n": 1}
+        assert [found.get("n") for found in db.collection("c").stream(read_time=then)] == [1]
+        assert db.collection("c").sum("n").get(read_time=then)[0][0].value == 1
+        api = db._firestore_api
+        begun = api.begin_transaction(request={"database": name, "options": {"read_only": {"read_time": then}}})
+        read = api.get_document(request={"name": f"{name}/documents/c/d", "transaction": begun.transaction})
+        assert read.fields["n"].integer_value == 1
+        # The window begins an hour before it was switched on.
+        minute = datetime.datetime.now(datetime.UTC).replace(second=0, microsecond=0)
+        with pytest.raises(exceptions.FailedPrecondition, match="too old"):
+            document.get(read_time=minute - datetime.timedelta(hours=2))
+        off = switch(enablement.POINT_IN_TIME_RECOVERY_DISABLED)
+        assert off.version_retention_period == datetime.timedelta(hours=1)
+        made = admin.create_database(
+            parent=f"projects/{project}",
+            database=Database(point_in_time_recovery_enablement=enablement.POINT_IN_TIME_RECOVERY_ENABLED),
+            database_id="kept",
+        ).result(timeout=20)
+        assert made.version_retention_period == datetime.timedelta(days=7)
+        assert made.earliest_version_time == made.create_time
 
     def test_bulk_deletion(self, admin: FirestoreAdminClient, project: str, db: firestore.Client) -> None:
         batch = db.batch()

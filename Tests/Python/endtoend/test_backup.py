@@ -184,6 +184,8 @@ def test_an_archive_is_the_same_and_other_tools_read_it(tmp_path: Path) -> None:
     assert restore("-", tmp_path / "three", stdin=packed.getvalue()).returncode == 0
     counts = [assert_sound(tmp_path / name).split(":", 1)[1] for name in ("one", "two", "three")]
     assert counts[0] == counts[1] == counts[2]
+    longer = run("restore", "-", "--verify-only", stdin=result.stdout + b"\0" * 600 + b"x")
+    assert longer.returncode == 73 and b"behind its end" in longer.stderr, longer.stderr
     cut = run("restore", "-", "--verify-only", stdin=result.stdout[: len(result.stdout) // 2])
     assert cut.returncode == 73 and b"cut" in cut.stderr, cut.stderr
 
@@ -217,13 +219,23 @@ def test_restore_refuses_what_is_damaged_and_makes_nothing(sample: Path, tmp_pat
     refused("link")
     (backup / "manifest.json").unlink()
     refused("manifest.json")
-    manifest = json.loads((sample / "manifest.json").read_text())
+    content = (sample / "manifest.json").read_bytes()
+    for damaged in (content.replace(b'"finished": "2', b'"finished": "3'), content[:-1], content + b" "):
+        (backup / "manifest.json").write_bytes(damaged)
+        refused("manifest.json is damaged")
+    # As versions wrote it that gave it no digest of its own.
+    manifest = json.loads(content)
+    del manifest["sha256"]
+
+    def write_manifest(change: dict) -> None:
+        (backup / "manifest.json").write_text(json.dumps({**manifest, **change}) + "\n")
+
     for change, message in [
         ({"format": 2}, "newer"),
         ({"databases": []}, "no entry"),
         ({"files": [*manifest["files"], {"file": "../x", "bytes": 0, "sha256": ""}]}, "../x"),
     ]:
-        (backup / "manifest.json").write_text(json.dumps({**manifest, **change}))
+        write_manifest(change)
         refused(message)
     # Damage that the checksum agrees with: the contents are checked, too.
     (entry,) = [entry for entry in manifest["databases"] if entry.get("database") == "(default)"]
@@ -231,7 +243,7 @@ def test_restore_refuses_what_is_damaged_and_makes_nothing(sample: Path, tmp_pat
     content[4096 * 2 : 4096 * 3] = os.urandom(4096)
     (backup / entry["file"]).write_bytes(content)
     entry["sha256"] = hashlib.sha256(content).hexdigest()
-    (backup / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest({})
     refused(entry["file"])
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "x").write_text("")
