@@ -70,6 +70,16 @@ struct DeliveryParkingTests {
         #expect(owner.readCount <= 300 * 12, "\(owner.readCount)")
     }
 
+    /// However short their pauses are: the queue is not read without end.
+    @Test func readingsOfWhatIsParkedHavePausesBetweenThem() {
+        var terms = DeliveryTerms()
+        terms.minBackoffNanoseconds = 1_000_000
+        var owner = owner(failing: 100, terms)
+        owner.now += 1_000_000
+        #expect(sendAll(&owner, fails: isBad).count == 100)
+        #expect(owner.delivery.parking.roundTime(expired: 0) == owner.now + second)
+    }
+
     /// When nothing fails any more, all are sent in order, each document's events one after the other.
     @Test func allIsSentWhenNothingFails() {
         var owner = owner(failing: 200)
