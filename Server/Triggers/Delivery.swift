@@ -94,14 +94,16 @@ package struct Delivery {
     package private(set) var terms: DeliveryTerms
     /// A factor around 1 for pauses.
     private let jitter: () -> Double
-    private let endpoint: DeliveryEndpoint
+    let endpoint: DeliveryEndpoint
     /// Of a lane's id, for what is parked.
     let hash: ([UInt8]) -> UInt64
     var lanes: DeliveryLanes
     var schedule: DeliverySchedule
+    /// Of those that are being sent, those that have failed before.
+    private var repeated: Set<Event> = []
     var pass: DeliveryPass?
     var parking = DeliveryParking()
-    /// Of events that are parked, or read again.
+    /// Of events that are or were parked, or are read again.
     var attempts: DeliveryAttemptTable
     /// Everything in the queue up to here was read.
     private(set) var read: Event?
@@ -172,6 +174,9 @@ package struct Delivery {
     /// How many events are to be read next that were not read yet.
     private var queueCount: Int {
         guard mayHaveMore, schedule.freshCount < terms.concurrency else { return 0 }
+        // One all the same when only such as have failed have lanes, and one more that fails can be parked.
+        let goesOn = lanes.count == schedule.failedCount + repeated.count && (lanes.isEmpty || attempts.hasSpace)
+        let laneSpace = laneSpace(atLeast: goesOn ? 1 : 0)
         if parking.isEmpty { return laneSpace }
         // Rounds have their part of the lanes, also when no more can be parked.
         let countMax = lanes.bounds.lanes
@@ -179,10 +184,10 @@ package struct Delivery {
         return min(laneSpace, max(1, countMax / 4) - schedule.freshCount, left)
     }
 
-    /// How many lanes there may be in addition: one at least when all those that there are wait for another attempt.
-    var laneSpace: Int {
-        let isWaiting = schedule.waitingCount == lanes.count
-        return min(lanes.bounds.lanes - lanes.count, max(isWaiting ? 1 : 0, endpoint.lanesLeft))
+    /// How many lanes there may be in addition.
+    /// - Parameter count: so many also when the endpoint has no more for its deliveries.
+    func laneSpace(atLeast count: Int) -> Int {
+        min(lanes.bounds.lanes - lanes.count, max(count, endpoint.lanesLeft))
     }
 
     /// What `wantsEvents` asked for, in the order of the queue.
@@ -220,7 +225,7 @@ package struct Delivery {
     /// Has an event sent next of its lane: now, or when the pause after its last attempt is over.
     mutating func begin(_ version: Int64, _ lane: Lane) {
         lane.head = version
-        lane.attempts = attempts.remove(lane.event) ?? DeliveryAttempts()
+        lane.attempts = attempts[lane.event]
         if lane.attempts.count > 0, lane.attempts.deadline > now { wait(lane) } else { schedule.append(lane) }
     }
 
@@ -274,7 +279,7 @@ package struct Delivery {
     package mutating func wake(_ now: UInt64) {
         self.now = now
         schedule.wake(now)
-        if let time = parking.roundTime(expired: expired), time <= now { parking.beginRound() }
+        if let time = parking.roundTime(expired: expired), time <= now { parking.beginRound(now) }
     }
 
     /// Has everything that waits for another attempt sent now, and its pauses begin anew. How many attempts there were stays.
@@ -287,14 +292,19 @@ package struct Delivery {
 
     /// Whether there is something to send or to read before, as soon as the endpoint may have it.
     package var hasMore: Bool {
-        !terms.isPaused && (!schedule.isEmpty || wantsEvents != nil)
+        !terms.isPaused && (schedule.hasAny || wantsEvents != nil)
     }
+
+    /// Whether what has failed waits until the endpoint may have more of it.
+    var isHeld: Bool { !terms.isPaused && schedule.againCount > 0 && !endpoint.mayRepeat }
 
     /// The next event to send now, and the number of the attempt, from 1; nil when there is none.
     package mutating func next(_ now: UInt64) -> (event: Event, attempt: Int)? {
         wake(now)
         guard !terms.isPaused, endpoint.mayBegin(now), let lane = schedule.popFirst() else { return nil }
-        endpoint.begin()
+        let isRepeated = lane.attempts.count > 0
+        if isRepeated { repeated.insert(lane.event) }
+        endpoint.begin(isRepeated: isRepeated)
         lane.isSending = true
         return (lane.event, lane.attempts.count + 1)
     }
@@ -310,7 +320,7 @@ package struct Delivery {
     /// - Parameter expired: events of commits before this version are not repeated any more.
     /// - Returns: nil when the event is sent again.
     package mutating func ended(_ event: Event, _ answer: Answer, _ now: UInt64, expired: Int64) -> Settled? {
-        endpoint.ended(answer, now)
+        endpoint.ended(answer, now, isRepeated: repeated.remove(event) != nil)
         guard let lane = lanes[laneID(event)], lane.isSending, lane.head == event.version else { return nil }
         lane.isSending = false
         switch answer {
@@ -363,10 +373,15 @@ package struct Delivery {
     }
 
     private mutating func settle(_ lane: Lane, _ result: Settled.Result) -> Settled {
-        let settled = Settled(event: lane.event, result: result)
-        unstored.insert(settled.event)
+        let settled = settle(lane.event, result)
         advance(lane)
         return settled
+    }
+
+    mutating func settle(_ event: Event, _ result: Settled.Result) -> Settled {
+        unstored.insert(event)
+        attempts.remove(event)
+        return Settled(event: event, result: result)
     }
 
     /// Goes on to the next event of a lane, or ends it.
@@ -394,10 +409,9 @@ package struct Delivery {
             let failure = lane.attempts.failure ?? .notSent
             // What is too old behind the head ends with it.
             while let next = lane.followers.first, next < version {
-                settled.append(Settled(event: lane.event, result: .dead(attempts: lane.attempts.count, failure)))
-                unstored.insert(lane.event)
+                settled.append(settle(lane.event, .dead(attempts: lane.attempts.count, failure)))
                 lane.head = next
-                lane.attempts = attempts.remove(lane.event) ?? DeliveryAttempts()
+                lane.attempts = attempts[lane.event]
                 _ = lanes.takeFollower(lane)
             }
             settled.append(settle(lane, .dead(attempts: lane.attempts.count, failure)))

@@ -15,8 +15,9 @@ struct DeliveryAttempts {
     }
 }
 
-/// The attempts of events that are in no lane, by a hash of the event: what counts for the next attempt, and of the last failure
-/// its kind. 24 bytes each, in a table that is half full, and the document's hash in `DeliveryParking`.
+/// The attempts of events that are, or were, in no lane, by a hash of the event: what counts for the next attempt, and of
+/// the last failure its kind. An event keeps its entry until it is settled, so that it can be parked again. 24 bytes each,
+/// in a table that is half full, and the document's hash in `DeliveryParking`.
 struct DeliveryAttemptTable {
     private struct Entry {
         var deadline: UInt64
@@ -43,30 +44,35 @@ struct DeliveryAttemptTable {
     }
 
     var count: Int { entries.count }
+    /// Whether another event may have an entry.
+    var hasSpace: Bool { entries.count < countMax && endpoint.mayRemember }
 
     /// - Returns: false when there are too many.
     mutating func insert(_ attempts: DeliveryAttempts, of event: Delivery.Event) -> Bool {
-        if entries.count >= countMax || !endpoint.mayRemember { return false }
-        entries[Self.hash(event)] = Entry(
+        let hash = Self.hash(event)
+        if !hasSpace, entries[hash] == nil { return false }
+        entries[hash] = Entry(
             deadline: attempts.deadline, count: UInt32(clamping: attempts.count),
             unpardoned: UInt16(clamping: attempts.count - attempts.pardoned), kind: Self.kind(attempts.failure))
         charge()
         return true
     }
 
-    mutating func remove(_ event: Delivery.Event) -> DeliveryAttempts? {
-        if entries.isEmpty { return nil }
-        guard let entry = entries.removeValue(forKey: Self.hash(event)) else { return nil }
+    /// The event is settled.
+    mutating func remove(_ event: Delivery.Event) {
+        if entries.isEmpty || entries.removeValue(forKey: Self.hash(event)) == nil { return }
         shrink()
         charge()
+    }
+
+    /// None when none are known.
+    subscript(event: Delivery.Event) -> DeliveryAttempts {
+        guard !entries.isEmpty, let entry = entries[Self.hash(event)] else { return DeliveryAttempts() }
         let count = Int(entry.count)
         return DeliveryAttempts(
             count: count, pardoned: count - Int(entry.unpardoned), failure: Self.failure(entry.kind),
             deadline: entry.deadline)
     }
-
-    /// When the next attempt may be made; nil when none is known.
-    func deadline(of event: Delivery.Event) -> UInt64? { entries[Self.hash(event)]?.deadline }
 
     /// The next ones may be made at once, and pauses begin anew.
     mutating func pardon() {

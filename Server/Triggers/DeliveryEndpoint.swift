@@ -12,6 +12,8 @@ package final class DeliveryEndpoint {
     private let budget: DeliveryBudget
     /// Lanes whose heads have failed.
     var failedLanes = 0
+    /// Requests under way for events that have failed before.
+    private var repeating = 0
 
     private var lastFailure: DeliveryFailure?
 
@@ -37,6 +39,13 @@ package final class DeliveryEndpoint {
     /// always: what others have may take as long as their time allows.
     package var isShort: Bool {
         used.requests > 0 && (used.requests >= budget.free.requests || used.bodyBytes >= budget.free.bodyBytes)
+    }
+
+    /// Whether an event that has failed before may be sent: a quarter of the requests is for others, however long those
+    /// take that fail.
+    var mayRepeat: Bool {
+        let most = min(concurrency, (used.requests + budget.free.requests + 1) / 2)
+        return repeating < max(1, most - (most + 3) / 4)
     }
 
     /// When a probe may be made, if nothing else happens before; nil: it's not waited for.
@@ -69,15 +78,17 @@ package final class DeliveryEndpoint {
 
     // MARK: What becomes of requests
 
-    func begin() {
+    func begin(isRepeated: Bool) {
         used.requests += 1
         budget.free.requests -= 1
+        if isRepeated { repeating += 1 }
         if isDown { isProbing = true }
     }
 
-    func ended(_ answer: Delivery.Answer, _ now: UInt64) {
+    func ended(_ answer: Delivery.Answer, _ now: UInt64, isRepeated: Bool) {
         used.requests -= 1
         budget.free.requests += 1
+        if isRepeated { repeating -= 1 }
         switch answer {
         // What was begun was no attempt.
         case .unsent, .gone, .impossible: isProbing = false

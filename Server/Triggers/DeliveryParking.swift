@@ -12,6 +12,7 @@ struct DeliveryParking {
     /// A reading of the parked documents.
     struct Round {
         var after: Delivery.Event
+        let beganAt: UInt64
         fileprivate(set) var count = 0
         /// Of those that stay.
         fileprivate var first = Int64.max
@@ -46,6 +47,8 @@ struct DeliveryParking {
     /// Between the end of a round and the next one: at least so long, and for each event that was read about ten times of what it took.
     private static let pauseMin: UInt64 = 1_000_000_000
     private static let pauseOfEvent: UInt64 = 50_000
+    /// A round that takes longer does not wait for the endpoint when there are events that are too old.
+    static let slowRoundNanoseconds: UInt64 = 60_000_000_000
     /// Read at once.
     static let roundCount = 1024
 
@@ -91,9 +94,9 @@ struct DeliveryParking {
         return max(nextAt, first < expired ? 0 : dueAt)
     }
 
-    mutating func beginRound() {
+    mutating func beginRound(_ now: UInt64) {
         roundNumber += 1
-        round = Round(after: Delivery.Event(version: first, key: []))
+        round = Round(after: Delivery.Event(version: first, key: []), beganAt: now)
     }
 
     /// - Parameter event: is read next; all before it were.

@@ -9,8 +9,12 @@ extension Delivery {
         lanes.remove(lane)
     }
 
-    /// Whether a round goes on for parked events that are too old, also while the endpoint can't be reached.
-    package var wantsExpired: Bool { !terms.isPaused && parking.round != nil && parking.first < expired }
+    /// Whether a round goes on for parked events that are too old, without a request for those that are due: the endpoint
+    /// can't be reached, or is slow.
+    package var wantsExpired: Bool {
+        guard !terms.isPaused, let round = parking.round, parking.first < expired else { return false }
+        return endpoint.isDown || now >= round.beganAt + DeliveryParking.slowRoundNanoseconds
+    }
 
     /// How many events the round is to read next: none when the lanes have no space for them.
     var roundCount: Int {
@@ -19,8 +23,12 @@ extension Delivery {
         return schedule.againCount < terms.concurrency ? min(roundSpace, DeliveryParking.roundCount) : 0
     }
 
-    /// How many lanes the round may have in addition.
-    private var roundSpace: Int { min(max(1, lanes.bounds.lanes / 4), laneSpace) }
+    /// How many lanes the round may have in addition. Those that wait for a request are a quarter of all: others have
+    /// space beside them, however slow the endpoint is.
+    private var roundSpace: Int {
+        let isWaiting = schedule.waitingCount == lanes.count
+        return min(max(1, lanes.bounds.lanes / 4) - schedule.againCount, laneSpace(atLeast: isWaiting ? 1 : 0))
+    }
 
     /// - Returns: those that were too old.
     mutating func takeForRound(_ events: [Event], isEnd: Bool) -> [Settled] {
@@ -50,7 +58,7 @@ extension Delivery {
             parking.take(document)
             return settleParked(event)
         }
-        let deadline = attempts.deadline(of: event) ?? 0
+        let deadline = attempts[event].deadline
         if deadline > now || roundSpace <= 0 {
             parking.stay(document, event.version, deadline: deadline)
             return nil
@@ -63,8 +71,7 @@ extension Delivery {
     }
 
     private mutating func settleParked(_ event: Event) -> Settled {
-        let attempts = attempts.remove(event) ?? DeliveryAttempts()
-        unstored.insert(event)
-        return Settled(event: event, result: .dead(attempts: attempts.count, attempts.failure ?? .notSent))
+        let attempts = attempts[event]
+        return settle(event, .dead(attempts: attempts.count, attempts.failure ?? .notSent))
     }
 }

@@ -1,7 +1,7 @@
 import HearthConcurrency
 
-/// Lanes whose head is to be sent: at once, or when a pause is over. Those that have failed get at most every second request
-/// while others have something to send.
+/// Lanes whose head is to be sent: at once, or when a pause is over. Those that have failed get at most every second
+/// request while others have something to send, and only a part of those under way (`DeliveryEndpoint.mayRepeat`).
 struct DeliverySchedule {
     private var fresh = Queue<DeliveryLane>()
     /// Whose heads have failed.
@@ -12,8 +12,9 @@ struct DeliverySchedule {
 
     init(_ endpoint: DeliveryEndpoint) { self.endpoint = endpoint }
 
-    /// Whether nothing can be sent at once.
-    var isEmpty: Bool { fresh.isEmpty && again.isEmpty }
+    /// Whether there is something that the endpoint may have.
+    var hasAny: Bool { !fresh.isEmpty || hasAgain }
+    private var hasAgain: Bool { !again.isEmpty && endpoint.mayRepeat }
     var freshCount: Int { fresh.count }
     var againCount: Int { again.count }
     /// Lanes in a pause.
@@ -45,9 +46,9 @@ struct DeliverySchedule {
     mutating func wake(_ now: UInt64) { while let lane = waiting.popDue(now) { again.append(lane) } }
 
     mutating func popFirst() -> DeliveryLane? {
-        wasAgain = fresh.isEmpty || !wasAgain && !again.isEmpty
+        wasAgain = fresh.isEmpty || !wasAgain && hasAgain
         guard wasAgain else { return fresh.popFirst() }
-        guard let lane = again.popFirst() else { return nil }
+        guard hasAgain, let lane = again.popFirst() else { return nil }
         endpoint.failedLanes -= 1
         return lane
     }

@@ -355,6 +355,8 @@ package final class EventDispatcher: @unchecked Sendable {
                 if !goesOn { return setTimer(route, at: now) }
                 route.endpoint.wait(route)
                 route.endpoint.markDue(&dueEndpoints)
+            } else if !isDraining, route.wantsToRepeat {
+                route.endpoint.hold(route)
             }
         }
         setTimer(route, now)

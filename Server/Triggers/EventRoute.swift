@@ -17,6 +17,7 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     var isDue = false
     /// Whether it waits for its endpoint; of the endpoint.
     fileprivate(set) var isWaiting = false
+    fileprivate var isHeld = false
     /// Of another order: nothing new is sent until all that was sent is answered and settled; then the queue is read anew, with
     /// these terms.
     private(set) var termsAfterwards: DeliveryTerms?
@@ -82,6 +83,9 @@ final class EventRoute: HeapTimer, @unchecked Sendable {
     /// Whether it has, or may have, something to send, and what was settled doesn't wait for the store.
     var wantsToSend: Bool { termsAfterwards == nil && settled.count < Self.settledMax && delivery.hasMore }
 
+    /// Whether all that it has to send has failed, and the endpoint has enough of that.
+    var wantsToRepeat: Bool { termsAfterwards == nil && settled.count < Self.settledMax && delivery.isHeld }
+
     /// Whether all events are settled, and removed from the queue; or those of a trigger that is paused, which wait there.
     var isIdle: Bool {
         if !settled.isEmpty || !settling.isEmpty || sending > 0 { return false }
@@ -106,6 +110,8 @@ final class EventEndpoint: HeapTimer {
     /// By database.
     private(set) var routes: [String: EventRoute] = [:]
     private var waiting = Queue<EventRoute>()
+    /// Those that wait again when another event that has failed may be sent.
+    private var held = Queue<EventRoute>()
     /// Events were asked for again: until then none is too old.
     var sparedUntil: UInt64 = 0
     var isDue = false
@@ -127,14 +133,14 @@ final class EventEndpoint: HeapTimer {
 
     fileprivate func remove(_ route: EventRoute) {
         if routes[route.id.database] === route { routes[route.id.database] = nil }
-        if !route.isWaiting { return }
-        route.isWaiting = false
-        waiting.retain { $0 !== route }
+        if route.isWaiting { waiting.retain { $0 !== route } }
+        if route.isHeld { held.retain { $0 !== route } }
+        (route.isWaiting, route.isHeld) = (false, false)
     }
 
     // MARK: The queue
 
-    var isWaitedFor: Bool { !waiting.isEmpty }
+    var isWaitedFor: Bool { !waiting.isEmpty || !held.isEmpty && delivery.mayRepeat }
 
     /// - Parameter isFirst: whether it was, and goes on: the one that probes, so that others' databases stay closed.
     func wait(_ route: EventRoute, isFirst: Bool = false) {
@@ -143,7 +149,18 @@ final class EventEndpoint: HeapTimer {
         if isFirst { waiting.prepend(route) } else { waiting.append(route) }
     }
 
+    /// Has it wait as soon as another event that has failed may be sent.
+    func hold(_ route: EventRoute) {
+        if route.isHeld || route.isWaiting || route.isEnded { return }
+        route.isHeld = true
+        held.append(route)
+    }
+
     func nextWaiting() -> EventRoute? {
+        if delivery.mayRepeat, let route = held.popFirst() {
+            route.isHeld = false
+            wait(route)
+        }
         let route = waiting.popFirst()
         route?.isWaiting = false
         return route

@@ -12,7 +12,9 @@ package final class TriggerConfiguration: Sendable {
         var file: [String: TriggerDefinition] = [:]
         var api: [String: TriggerDefinition] = [:]
         var stamp: FileStamp?
-        /// What is wrong with the file, which is read again until it is right: a secret's file may come.
+        /// The files of the last reading, of a refused one the secrets' too, which may come; nil to repeat it.
+        var reading: FileReading?
+        /// What is wrong with it.
         var fault: String?
     }
 
@@ -22,6 +24,7 @@ package final class TriggerConfiguration: Sendable {
     private let store: TriggerStore
     private let polls: Bool
     private let log: Log
+    private let clock: any Clock
 
     /// - Parameters:
     ///   - source: `hearth.json`, which need not exist.
@@ -30,9 +33,10 @@ package final class TriggerConfiguration: Sendable {
     ///   - polls: whether the file is read again when it changes.
     package init(
         service: TriggerService, source: TriggerFile, file: [TriggerDefinition], store: TriggerStore,
-        stored: [TriggerDefinition], polls: Bool, log: Log
+        stored: [TriggerDefinition], polls: Bool, log: Log, clock: any Clock = SystemClock()
     ) {
         self.polls = polls
+        self.clock = clock
         self.service = service
         self.source = source
         self.store = store
@@ -64,10 +68,10 @@ package final class TriggerConfiguration: Sendable {
         if !polls { return }
         state.withLock { state in
             let stamp = source.stamp
-            if state.stamp == stamp, state.fault == nil { return }
+            if state.stamp == stamp, state.reading?.isCurrent == true { return }
             state.stamp = stamp
             do throws(Status) {
-                if stamp != nil || !state.file.isEmpty { try take(try source.definitions(), &state) }
+                try read(&state)
                 state.fault = nil
             } catch {
                 if state.fault == error.message { return }
@@ -77,6 +81,26 @@ package final class TriggerConfiguration: Sendable {
                     ("file", .string(source.path)), ("reason", .string(error.message)))
             }
         }
+    }
+
+    private func read(_ state: inout State) throws(Status) {
+        var reading = FileReading(at: clock.now())
+        if state.stamp == nil, state.file.isEmpty {
+            state.reading = reading
+            return
+        }
+        let definitions: [TriggerDefinition]
+        do throws(Status) {
+            definitions = try source.definitions(&reading)
+        } catch {
+            state.reading = reading
+            throw error
+        }
+        // What keeps triggers from being taken may be over at any time.
+        state.reading = nil
+        try take(definitions, &state)
+        reading.forget { $0 != source.path }
+        state.reading = reading
     }
 
     private func take(_ definitions: [TriggerDefinition], _ state: inout State) throws(Status) {
@@ -167,15 +191,23 @@ package struct TriggerFile: Sendable, Equatable {
 
     /// - Throws: INVALID_ARGUMENT with file, line and member, FAILED_PRECONDITION for a file that can't be read, or is not
     ///   there: it may be replaced at this moment, and without its triggers their events would be lost.
-    func definitions() throws(Status) -> [TriggerDefinition] {
-        guard let bytes = try TextFile.read(path) else { throw .failedPrecondition("The file is missing.") }
-        return try definitions(try ConfigurationValue(parsing: bytes, file: path).member("triggers"), source: .file)
+    func definitions(_ reading: inout FileReading) throws(Status) -> [TriggerDefinition] {
+        guard let bytes = try reading.read(path) else { throw .failedPrecondition("The file is missing.") }
+        let value = try ConfigurationValue(parsing: bytes, file: path).member("triggers")
+        return try definitions(value, source: .file, &reading)
     }
 
     /// - Parameter value: the member `triggers`.
     /// - Throws: INVALID_ARGUMENT with file, line and member.
     package func definitions(
         _ value: ConfigurationValue?, source: TriggerDefinition.Source
+    ) throws(Status) -> [TriggerDefinition] {
+        var reading = FileReading()
+        return try definitions(value, source: source, &reading)
+    }
+
+    private func definitions(
+        _ value: ConfigurationValue?, source: TriggerDefinition.Source, _ reading: inout FileReading
     ) throws(Status) -> [TriggerDefinition] {
         guard let value else { return [] }
         var names: Set<String> = []
@@ -184,7 +216,7 @@ package struct TriggerFile: Sendable, Equatable {
             if !names.insert(member.name).inserted {
                 throw member.value.failure("There are two triggers of this name.")
             }
-            definitions.append(try definition(member.name, member.value, source: source))
+            definitions.append(try definition(member.name, member.value, source: source, &reading))
         }
         if definitions.count > TriggerService.countMax {
             throw value.failure("A server has at most \(TriggerService.countMax) triggers.")
@@ -223,6 +255,13 @@ package struct TriggerFile: Sendable, Equatable {
     func definition(
         _ name: String, _ value: ConfigurationValue, source: TriggerDefinition.Source
     ) throws(Status) -> TriggerDefinition {
+        var reading = FileReading()
+        return try definition(name, value, source: source, &reading)
+    }
+
+    private func definition(
+        _ name: String, _ value: ConfigurationValue, source: TriggerDefinition.Source, _ reading: inout FileReading
+    ) throws(Status) -> TriggerDefinition {
         try TriggerDefinition(name: name, value, source: source, defaultProject: project) { file throws(Status) in
             // An administrator over the network could have any file's content sent to an address of their own.
             if source == .api, !Self.isSecretOfNetwork(file) {
@@ -230,7 +269,7 @@ package struct TriggerFile: Sendable, Equatable {
                     "Expected the name of a file below the folder of the configuration that ends with \".trigger-secret\"."
                 )
             }
-            guard let bytes = try TextFile.read(file.hasPrefix("/") ? file : folder + file) else {
+            guard let bytes = try reading.read(file.hasPrefix("/") ? file : folder + file) else {
                 throw .failedPrecondition("The file \(file) is not there.")
             }
             return bytes

@@ -100,8 +100,13 @@ package struct TriggerCounts: Equatable, Sendable {
 
     private static func differences(in snapshot: any Snapshot) throws(Status) -> Problems {
         let stored = try all(in: snapshot)
-        let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.map { Set($0.keys) } ?? [])
         var problems = Problems()
+        let unknown = try unknownKeyCount(in: snapshot)
+        if unknown > 0 {
+            problems.sentences.append("meta: \(unknown) counts of triggers have no number")
+            problems.areCountsWrong = true
+        }
+        let numbers = try TriggerLedger.numbers(in: snapshot).union(stored.map { Set($0.keys) } ?? [])
         for number in numbers.sorted() {
             problems.sentences += try bodyProblems(number, in: snapshot)
             if let stored, let sentence = try countProblem(number, stored[number] ?? nil, in: snapshot) {
@@ -110,6 +115,15 @@ package struct TriggerCounts: Equatable, Sendable {
             }
         }
         return problems
+    }
+
+    /// Damaged ones.
+    private static func unknownKeyCount(in snapshot: any Snapshot) throws(Status) -> Int {
+        let cursor = try snapshot.scan(.meta, KeyRange(prefix: completeKey), reverse: false, values: false)
+        defer { cursor.close() }
+        var count = 0
+        while try cursor.next() { if cursor.key.count != 1, cursor.key.count != 5 { count += 1 } }
+        return count
     }
 
     private static func countProblem(

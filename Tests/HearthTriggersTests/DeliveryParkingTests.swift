@@ -70,6 +70,16 @@ struct DeliveryParkingTests {
         #expect(owner.readCount <= 300 * 12, "\(owner.readCount)")
     }
 
+    /// However short their pauses are: the queue is not read without end.
+    @Test func readingsOfWhatIsParkedHavePausesBetweenThem() {
+        var terms = DeliveryTerms()
+        terms.minBackoffNanoseconds = 1_000_000
+        var owner = owner(failing: 100, terms)
+        owner.now += 1_000_000
+        #expect(sendAll(&owner, fails: isBad).count == 100)
+        #expect(owner.delivery.parking.roundTime(expired: 0) == owner.now + second)
+    }
+
     /// When nothing fails any more, all are sent in order, each document's events one after the other.
     @Test func allIsSentWhenNothingFails() {
         var owner = owner(failing: 200)
@@ -110,7 +120,7 @@ struct DeliveryParkingTests {
         // None is due in this one, which expiry began.
         owner.now += second
         _ = owner.delivery.expire(before: 1)
-        owner.delivery.parking.beginRound()
+        owner.delivery.parking.beginRound(owner.now)
         let wanted = owner.delivery.wantsEvents!
         #expect(wanted.after == Delivery.Event(version: owner.delivery.parking.first, key: []))
         #expect(owner.delivery.take(Array(owner.queue.prefix(50)), isEnd: false).isEmpty)
@@ -203,6 +213,7 @@ struct DeliveryParkingTests {
         // All that it knows of are repeated meanwhile.
         owner.now += second
         sendAll(&owner, fails: isBad)
+        #expect(owner.delivery.attempts.count == 40 && owner.delivery.lanes.count == lanes)
         owner.now += 2 * second
         #expect(Set(sendAll(&owner, fails: { _ in false }).map(\.version)).isSuperset(of: Set(1...54)))
         owner.now += 2 * second
@@ -230,6 +241,102 @@ struct DeliveryParkingTests {
         for index in owners.indices { owners[index].delivery.end() }
         #expect(budget.free.lanes == 100 && budget.free.attempts == 2000)
         #expect(owners[0].endpoint.failedLanes == 0)
+    }
+
+    /// Nor do those that can't be remembered take more lanes than there are: nothing else is sent then.
+    @Test func whatCannotBeRememberedHasNoMoreLanesThanThereAre() {
+        let budget = DeliveryBudget(
+            DeliveryBudget.Amounts(requests: 1000, bodyBytes: 1 << 20, lanes: 100, attempts: 20))
+        var owners = [DeliveryOwner(budget: budget)]
+        for _ in 1..<20 { owners.append(DeliveryOwner(sharing: owners[0])) }
+        for index in owners.indices {
+            for version in 1...30 { owners[index].add((Int64(version), "p\(version)")) }
+            sendAll(&owners[index], fails: isBad)
+        }
+        // Half of them, and one for each database that would have none.
+        #expect(owners.map { $0.delivery.lanes.count }.reduce(0, +) <= 50 + 19)
+        #expect(owners.allSatisfy { !$0.delivery.lanes.isEmpty } && budget.free.attempts == 10)
+        for _ in 0..<60 {
+            for index in owners.indices {
+                owners[index].now += second
+                sendAll(&owners[index], fails: { _ in false })
+            }
+        }
+        #expect(owners.allSatisfy(\.queue.isEmpty) && budget.free.lanes == 100 && budget.free.attempts == 20)
+    }
+
+    /// Also when the endpoint is slow, and parked documents are read because some of them are too old.
+    @Test func anotherDocumentIsSentAtOnceWhileSomeAreTooOld() {
+        var owner = owner(failing: 400, lanes: 64)
+        owner.now += second
+        sendAll(&owner, fails: isBad)
+        // Those that come later are due before them.
+        for version in 401...500 { owner.add((Int64(version), "p\(version)")) }
+        sendAll(&owner, fails: isBad)
+        owner.now += second
+        // Nothing is sent: what is too old and in memory ends at once, the rest when it's clear that the endpoint is slow.
+        owner.expired = 40
+        for _ in 0..<4 {
+            owner.expire()
+            // What waited in memory, and a quarter of all.
+            #expect(owner.delivery.schedule.againCount <= 32 + 16)
+            owner.now += 60 * second
+        }
+        #expect(owner.settled.count == 39)
+        owner.add((501, "good"))
+        #expect((sendAll(&owner, fails: isBad).firstIndex { $0.version == 501 } ?? .max) <= 2)
+    }
+
+    /// Nor does what is repeated slowly take all lanes, however few there are.
+    @Test func whatFailsSlowlyLeavesALaneToOthers() {
+        let budget = DeliveryBudget(
+            DeliveryBudget.Amounts(requests: 1000, bodyBytes: 1 << 20, lanes: 20, attempts: 2000))
+        var owner = DeliveryOwner(budget: budget)
+        for version in 1...200 { owner.add((Int64(version), "p\(version)")) }
+        sendAll(&owner, fails: isBad)
+        owner.now += second
+        while owner.next() != nil {}
+        #expect(owner.endpoint.sending >= 5 && owner.delivery.lanes.count == owner.endpoint.sending)
+        for version in Int64(201)...204 {
+            owner.add((version, "good\(version)"))
+            #expect(owner.next()?.version == version)
+            owner.end(version, .acknowledged)
+        }
+    }
+
+    /// Calls that don't end leave requests to documents that have not failed.
+    @Test func whatFailsSlowlyTakesNotAllRequests() {
+        var owner = owner(failing: 200, lanes: 1000)
+        owner.now += second
+        var repeated: [Int64] = []
+        while let (version, _) = owner.next() { repeated.append(version) }
+        // Of 16.
+        #expect(repeated.count == 12)
+        #expect(!owner.delivery.hasMore && owner.delivery.isHeld)
+        for version in Int64(201)...204 {
+            owner.add((version, "good\(version)"))
+            #expect(owner.next()?.version == version)
+        }
+        // Each that ends makes a request of its kind possible.
+        owner.end(repeated[0], .failed(failure))
+        let next = owner.next()?.version ?? 0
+        #expect(next > 0 && next < 201 && owner.next() == nil)
+        owner.end(204, .acknowledged)
+        #expect(owner.next() == nil)
+        owner.add((205, "good"))
+        #expect(owner.next()?.version == 205)
+    }
+
+    /// One request at a time is for both.
+    @Test(arguments: [1, 2, 3]) func fewRequestsAreForWhatFailsToo(concurrency: Int) {
+        var terms = DeliveryTerms()
+        terms.concurrency = concurrency
+        var owner = owner(failing: 50, terms)
+        owner.now += second
+        for _ in 0..<max(1, concurrency - 1) { #expect(owner.next() != nil) }
+        #expect(owner.next() == nil)
+        owner.add((51, "good"))
+        #expect((owner.next()?.version == 51) == (concurrency > 1))
     }
 
     /// A slow function: what failed gets no more than every second request.

@@ -61,6 +61,72 @@ extension EventDispatcherTests {
         #expect(order.contains(1), "\(order)")
     }
 
+    /// Calls for events that have failed don't end: those of other databases go on, and those that have failed there, too,
+    /// as soon as one has ended.
+    @Test func whatFailsSlowlyTakesNotAllRequestsOfOtherDatabases() {
+        let failure = Delivery.Answer.failed(DeliveryFailure(.status(500), "no"))
+        dispatcher.set("t", trigger(concurrency: 5))
+        add("t", "a", 1...3)
+        add("t", "b", 10...10)
+        add("t", "c", 11...11)
+        run()
+        sender.answer(1...3, failure)
+        run()
+        clock.advance(seconds: 2)
+        run()
+        #expect(sender.versions == [1, 2, 3, 10, 11])
+        sender.answer(10...11, failure)
+        run()
+        clock.advance(seconds: 2)
+        run()
+        #expect(sender.versions == [1, 2, 3])
+        add("t", "d", 20...29)
+        run()
+        #expect(sender.versions == [1, 2, 3, 20, 21])
+        // Also beside others that take each request that ends.
+        sender.answer(1...3, .acknowledged)
+        run()
+        #expect(sender.versions.starts(with: [10, 20, 21]))
+        sender.answer(20...29, .acknowledged)
+        run()
+        #expect(sender.versions.starts(with: [10, 11]))
+        for _ in 0..<20 {
+            sender.answerAll(.acknowledged)
+            run()
+            clock.advance(seconds: 1)
+        }
+        run()
+        #expect(observer.settled.withLock { $0.count } == 15)
+    }
+
+    /// Nor is a database that waits for that in the way when it is gone.
+    @Test func aDatabaseThatIsGoneIsNotWaitedForByOthersThatFailed() {
+        let failure = Delivery.Answer.failed(DeliveryFailure(.status(500), "no"))
+        dispatcher.set("t", trigger(concurrency: 4))
+        add("t", "a", 1...3)
+        let gone = add("t", "b", 10...10)
+        run()
+        sender.answer(1...3, failure)
+        run()
+        clock.advance(seconds: 2)
+        run()
+        sender.answer(10...10, failure)
+        run()
+        clock.advance(seconds: 2)
+        run()
+        add("t", "c", 11...11)
+        run()
+        sender.answer(11...11, failure)
+        run()
+        clock.advance(seconds: 2)
+        run()
+        #expect(sender.versions == [1, 2, 3])
+        gone.accessible.withLock { $0 = .gone }
+        sender.answer(1...3, .acknowledged)
+        run()
+        #expect(sender.versions == [11])
+    }
+
     /// While an endpoint is down only the database is read whose event probes it.
     @Test(arguments: [1, 9]) func probesReadOneDatabase(eventCount: Int) {
         let sources = (0..<20).map { add("t", "d\($0)", Int64($0 * 100 + 1)...Int64($0 * 100 + eventCount)) }

@@ -96,6 +96,14 @@ struct EventDispatcherTests {
 
         func count(to url: String) -> Int { state.withLock { $0.count { $0.url == url } } }
 
+        func answer(_ versions: ClosedRange<Int64>, _ answer: Delivery.Answer) {
+            let sent = state.withLock { sent in
+                defer { sent.removeAll { versions.contains($0.version) } }
+                return sent.filter { versions.contains($0.version) }
+            }
+            for request in sent { request.done(answer) }
+        }
+
         func answerAll(_ answer: Delivery.Answer) {
             let sent = state.withLock { sent in
                 defer { sent = [] }
@@ -220,6 +228,7 @@ struct EventDispatcherTests {
     }
 
     @Test func aRetryDoesNotWaitForItsTime() {
+        dispatcher.set("t", trigger(concurrency: 3))
         add((1, "a"), (2, "b"))
         sender.answerAll(.failed(DeliveryFailure(.status(500), "no")))
         run()

@@ -234,6 +234,27 @@ struct TriggerCountsTests {
             ])
     }
 
+    /// Also with a key that is none, which hides the counts of its trigger, and may be of none.
+    @Test(arguments: [[], [0], [0, 0, 0], [0, 0, 0, 1, 0]] as [[UInt8]])
+    func aCheckFindsDamagedKeysAndForgettingMendsThem(key: [UInt8]) throws {
+        let store = try filled(50)
+        try store.write { transaction throws(Status) in
+            let bytes = try transaction.get(.meta, TriggerCounts.key(1)) ?? []
+            try transaction.delete(.meta, TriggerCounts.key(1))
+            try transaction.put(.meta, TriggerCounts.completeKey + key, bytes)
+        }
+        let found = try reading(store) { try TriggerCounts.problems(in: $0) }
+        let missing = "meta: the counts of trigger 1 are missing or can't be read"
+        #expect(found.sentences == (key.isEmpty ? [] : ["meta: 1 counts of triggers have no number"]) + [missing])
+        #expect(found.areCountsWrong)
+        try store.write { transaction throws(Status) in try TriggerCounts.forget(in: transaction) }
+        #expect(try problems(store) == [])
+        let ledger = try opened(store)
+        expectCounts(ledger, 50)
+        try edit(store, ledger) { _ throws(Status) in }
+        #expect(try problems(store) == [] && countsCount(store) == 2)
+    }
+
     /// Whatever becomes of a transaction, and whenever the store is opened again.
     @Test(arguments: 0..<40) func countsAreExactAfterAnyTransaction(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))

@@ -169,7 +169,10 @@ struct TriggerRegistrationTests {
     /// A file that is replaced at this moment would count as one without triggers, and their events would be dropped.
     @Test func aConfigurationThatIsNotThereIsNoneWithoutTriggers() throws {
         let source = TriggerFile(path: "/nowhere/hearth.json", project: "p")
-        #expect(throws: Status.failedPrecondition("The file is missing.")) { _ = try source.definitions() }
+        #expect(throws: Status.failedPrecondition("The file is missing.")) {
+            var reading = FileReading()
+            _ = try source.definitions(&reading)
+        }
     }
 
     /// None of the files is there, which only those are asked for that may be named.

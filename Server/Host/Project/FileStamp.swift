@@ -16,4 +16,7 @@ package struct FileStamp: Equatable, Sendable {
         seconds = status.st_mtim.tv_sec
         nanoseconds = status.st_mtim.tv_nsec
     }
+
+    /// When it was written, in microseconds since 1970.
+    var changedMicroseconds: Int64 { Int64(seconds) * 1_000_000 + Int64(nanoseconds / 1000) }
 }
