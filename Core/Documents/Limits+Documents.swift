@@ -90,6 +90,8 @@ extension Limits {
     static let groupCommitBytesMax = 2 << 20
     /// Milliseconds of the writer's work after which a group is closed (ours).
     static let groupCommitMillisecondsMax = 50
+    /// The same for large commits, for which quick ones wait (ours).
+    static let groupLargeCommitMillisecondsMax = 10
     /// Bytes of staged changes that one commit may make (ours).
     static let commitBytesMax = 64 << 20
     /// Records of the store that one commit may change when it changes several documents: documents, their index

@@ -25,8 +25,9 @@ package protocol Store: AnyObject, Sendable {
     /// message.
     func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result
 
-    /// How many microseconds the next large write should wait because of the last write, when the engine can't keep up. Whoever
-    /// asks makes the large writes wait, and no others; otherwise the next write waits.
+    /// How many microseconds the next large write should wait because of the last write, a large one, when the engine can't
+    /// keep up. Whoever asks makes the large writes wait, and no others, which then wait for what they write themselves;
+    /// otherwise the next write waits.
     func takeDelay() -> Int
 
     /// Work that should not delay a commit: checkpoints, space. Called by the writer's thread when it is idle, and

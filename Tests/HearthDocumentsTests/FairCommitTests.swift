@@ -112,6 +112,22 @@ import Testing
         #expect(largeTimes[0] < smallTime && smallTime < largeTimes[1])
     }
 
+    /// Large ones that fit into one group are not gathered while others wait.
+    @Test func aGroupOfLargeCommitsEndsWhenASmallOneWaits() throws {
+        let log = Gathered<String>()
+        let first = holdWriter()
+        let large = (0..<Limits.commitsPreparedMax).map {
+            submit("large\($0)", Self.client(1, UInt64($0)), log, elements: 1500)
+        }
+        while database.pipeline.preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax { sched_yield() }
+        let small = submit("small", Self.client(1, 100), log)
+        store.release()
+        _ = first.wait()
+        let smallTime = try small.wait().get().commitTime
+        let largeTimes = try large.map { try $0.wait().get().commitTime }.sorted()
+        #expect(largeTimes[0] < smallTime && smallTime < largeTimes[1])
+    }
+
     /// When the store can't keep up, the large commits wait for what they have written, and the small ones don't.
     @Test func smallCommitsDoNotWaitForTheDelayOfLargeOnes() throws {
         let log = Gathered<String>()

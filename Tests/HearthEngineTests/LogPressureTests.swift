@@ -46,6 +46,38 @@ struct LogPressureTests {
         #expect(pauses.withLock { $0 }.isEmpty)
     }
 
+    /// What large writes fill, others do not wait for; without them, they do again.
+    @Test func writesBesideLargeOnesWaitForTheirPart() throws {
+        let pauses = Mutex<[Int]>([])
+        let manual = try ManualStore { options in
+            options.tableBytes = 10_000
+            options.tablesMax = 1000
+            options.pause = { microseconds in pauses.withLock { $0.append(microseconds) } }
+        }
+        let store = manual.store
+        defer { store.close() }
+        var delays: [Int] = []
+        var number = 0
+        while delays.count < 50 || delays.last == 0 {
+            try put(store, number..<number + 100)
+            delays.append(store.takeDelay())
+            number += 100
+        }
+        let delay = try #require(delays.last)
+        #expect(delays.filter { $0 > 0 } == delays.filter { $0 > 0 }.sorted())
+        pauses.withLock { $0 = [] }
+        // The first one is not delayed, as its like have written nothing; the next for the few bytes of that one.
+        for _ in 0..<500 {
+            try put(store, number..<number + 1)
+            number += 1
+        }
+        let found = pauses.withLock { $0 }
+        #expect(found.count == 499)
+        #expect(found == found.sorted())
+        #expect(found[0] < delay / 10 && found[498] > delay * 9 / 10)
+        #expect(store.statistics.delayedWrites == delays.count { $0 > 0 } + 499)
+    }
+
     @Test func writesWaitAtTheHardBound() throws {
         let base = HeldStore()
         var options = LoggedStoreOptions.short

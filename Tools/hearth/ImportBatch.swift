@@ -11,8 +11,10 @@ struct ImportBatch: Sendable {
     private(set) var names: [String] = []
     private(set) var sizeBytes = 0
 
-    /// Writes of a commit that the service takes at a time.
-    static let writesMax = 500
+    /// Writes after which a batch is sent. The service takes 500, but a commit of that many keeps others' waiting for longer:
+    /// beside an import of 200,000 documents of 240 bytes p99 was 28 ms, 17 with 200 writes and 14 with 100, at 29,000,
+    /// 23,000 and 21,000 documents/s.
+    static let writesMax = 100
     /// Bytes after which a batch is sent: well below what the service takes, and small enough that others' commits do
     /// not wait long.
     static let sizeBytesMax = 1 << 20

@@ -137,11 +137,15 @@ extension CommitPipeline {
             pipeline: self, writer: writer, lane: lane, first: first,
             // What comes from now on goes into another group, or the first would wait for as long as others come.
             countMax: min(Limits.groupCommitRequestsMax, writer.count(lane) + 1),
-            end: clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000)
+            end: clock.monotonicNanoseconds() + UInt64(Self.groupMillisecondsMax(lane)) * 1_000_000)
         commitClock.beginGroup()
         steps.commit { workOut throws(Status) in
             try store.write { transaction throws(Status) in try workOut(transaction) }
         }
+    }
+
+    private static func groupMillisecondsMax(_ lane: FairWorker<Job>.Lane) -> Int {
+        lane == .quick ? Limits.groupCommitMillisecondsMax : Limits.groupLargeCommitMillisecondsMax
     }
 
     /// A group of commits on its way.
@@ -159,7 +163,9 @@ extension CommitPipeline {
         mutating func workOut(in transaction: any StoreTransaction) throws(Status) {
             let clock = pipeline.clock
             try pipeline.apply(first, to: transaction, &group)
-            while group.requests.count < countMax, clock.monotonicNanoseconds() < end, let job = writer.next(in: lane) {
+            while group.requests.count < countMax, clock.monotonicNanoseconds() < end, !areQuickWaiting,
+                let job = writer.next(in: lane)
+            {
                 guard case .commit(let request) = job, group.hasCapacity(for: request) else {
                     // The other lane comes before it.
                     writer.putBack(job, in: lane)
@@ -175,6 +181,9 @@ extension CommitPipeline {
                 try pipeline.recorder.withLock { $0 }?.finish(in: transaction)
             }
         }
+
+        /// Whether quick commits wait for a group of large ones, whose next one comes after them.
+        private var areQuickWaiting: Bool { lane == .large && writer.count(.quick) > 0 }
 
         mutating func settle(_ failure: Status?) {
             // The store may have failed before it began with the first.

@@ -259,23 +259,37 @@ package final class LoggedStore: Store, @unchecked Sendable {
     // MARK: Back-pressure
 
     /// Delays a write while the applier is slower than the writes: the more, the larger the table. So the two meet
-    /// somewhere, and no write has to wait for all of the applier's work.
+    /// somewhere, and no write has to wait for all of the applier's work. Beside large writes, which wait elsewhere
+    /// (`takeDelay`), the others wait for their part of what was written lately.
     private func slowDown() {
-        let excess = excess
-        if excess <= 0 { return }
-        counters.delayedWrites.add(1, ordering: .relaxed)
-        options.pause(Int(excess * Double(max(options.delayMicrosecondsMax, takeLastWrite()))))
+        let bytes = takeLastWrite(isLarge: false)
+        let microseconds = delay(after: bytes, share: 1 - counters.largeShare)
+        if microseconds > 0 { options.pause(microseconds) }
     }
 
-    /// The microseconds that the last write's bytes would take at the speed of delayed ones: without regard to their sizes,
-    /// large writes would fill the table in spite of the delays.
-    private func takeLastWrite() -> Int {
-        counters.lastWriteBytes.exchange(0, ordering: .relaxed) / options.delayedBytesPerMicrosecond
+    /// Microseconds: at most a part of the bound, or what the last write takes at the speed of delayed ones. Without regard to
+    /// their sizes, large writes would fill the table in spite of the delays.
+    private func delay(after bytes: Int, share: Double) -> Int {
+        let excess = excess
+        if excess <= 0 { return 0 }
+        let atSpeed = Double(bytes) / Double(options.delayedBytesPerMicrosecond)
+        let microseconds = Int(excess * max(Double(options.delayMicrosecondsMax) * share, atSpeed))
+        if microseconds > 0 { counters.delayedWrites.add(1, ordering: .relaxed) }
+        return microseconds
     }
+
+    private func takeLastWrite(isLarge: Bool) -> Int {
+        let bytes = counters.lastWriteBytes.exchange(0, ordering: .relaxed)
+        counters.noteWrite(Double(bytes) / Double(max(1, tableBytes / Self.lately)), isLarge: isLarge)
+        return bytes
+    }
+
+    /// The part of a table that was written lately.
+    private static let lately = 4
 
     package func takeDelay() -> Int {
-        let excess = excess
-        return excess > 0 ? Int(excess * Double(takeLastWrite())) : 0
+        let bytes = takeLastWrite(isLarge: true)
+        return bytes > 0 ? delay(after: bytes, share: 1) : 0
     }
 
     /// From 0 to 1, where writes wait.
@@ -425,6 +439,16 @@ final class LoggedStoreCounters: Sendable {
     let chores = Atomic(0)
     let commits = Atomic(0)
     let lastWriteBytes = Atomic(0)
+    private let large = Mutex(0.0)
+
+    /// The part, from 0 to 1, of what was written lately that was written by large writes.
+    var largeShare: Double { large.withLock { $0 } }
+
+    /// - Parameter part: the write's part of what is called lately.
+    func noteWrite(_ part: Double, isLarge: Bool) {
+        if part <= 0 { return }
+        large.withLock { share in share += ((isLarge ? 1 : 0) - share) * min(1, part) }
+    }
 
     // For monitoring.
     let failedCommits = Atomic(0)
