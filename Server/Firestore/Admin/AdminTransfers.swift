@@ -123,9 +123,9 @@ extension AdminService {
             try database.check(readTime: time)
         } catch {
             if error.code != .failedPrecondition { throw error }
+            let seconds = try database.versionRetention().seconds
             throw .failedPrecondition(
-                "The snapshotTime is too old: versions of this database are kept for \(database.retentionSeconds) seconds."
-            )
+                "The snapshotTime is too old: versions of this database are kept for \(seconds) seconds.")
         }
     }
 }
