@@ -73,10 +73,14 @@ package struct ExportRoot: Sendable {
     private func resolve(_ uri: String) throws(Status) -> String {
         let string = try plainPath(uri)
         guard !string.utf8.contains(0) else { throw .invalidArgument("A path must not hold NUL bytes.") }
-        var found = string.hasPrefix("/") ? "" : path
-        for segment in string.split(separator: "/") where segment != "." {
+        // Of bytes, as the system reads it: of characters, a slash and a combining accent behind it are one.
+        let slash = UInt8(ascii: "/")
+        var found = string.utf8.first == slash ? "" : path
+        for bytes in string.utf8.split(separator: slash) {
+            let segment = String(Substring(bytes))
+            if segment == "." { continue }
             if segment == ".." {
-                found = found.lastIndex(of: "/").map { String(found[..<$0]) } ?? ""
+                found = found.utf8.lastIndex(of: slash).map { String(found[..<$0]) } ?? ""
                 continue
             }
             found += "/" + segment
@@ -115,6 +119,6 @@ package struct ExportRoot: Sendable {
 
     private func isInside(_ resolved: String) -> Bool {
         let prefix = path == "/" ? "/" : path + "/"
-        return resolved == path || resolved.utf8.starts(with: prefix.utf8)
+        return resolved.utf8.elementsEqual(path.utf8) || resolved.utf8.starts(with: prefix.utf8)
     }
 }
