@@ -122,7 +122,10 @@ package struct EmulatorTransferHTTP: HTTPExtension {
         func collectionIDs() throws(Status) -> [String]? {
             let namespaces = try strings("namespace_ids", "namespaceIds")
             var ids: [String] = []
-            for id in try strings("collection_ids", "collectionIds") where !ids.contains(id) { ids.append(id) }
+            for id in try strings("collection_ids", "collectionIds")
+            where !ids.contains(where: { UTF8Order.equal($0, id) }) {
+                ids.append(id)
+            }
             if ids.isEmpty, namespaces.isEmpty {
                 throw .failedPrecondition("collection_ids and namespace_ids cannot both be empty.")
             }
