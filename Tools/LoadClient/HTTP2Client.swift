@@ -39,6 +39,7 @@ package final class HTTP2Client: @unchecked Sendable {
     package var onPong: (() -> Void)?
     package private(set) var isClosed = false
     package private(set) var hasReceivedGoAway = false
+    private var hasReceivedFrame = false
 
     private var channel: SocketChannel?
     private(set) var session: OpaquePointer?
@@ -56,6 +57,11 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 
     deinit { nghttp2_session_del(session) }
+
+    /// The message of calls whose connection ended before the server's first frame, which is that of its settings.
+    package static let closedWithoutFrames = "the connection was closed before the server spoke HTTP/2"
+    /// The message when a connection ends before a request can be sent: what a failed TLS handshake is to a client.
+    package static let closedEarly = "the connection was closed before it was ready"
 
     // MARK: Connecting
 
@@ -202,6 +208,7 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 
     func receivedFrame(_ frame: UnsafePointer<nghttp2_frame>) {
+        hasReceivedFrame = true
         let flags = UInt32(http2_frame_flags(frame))
         switch UInt32(http2_frame_type(frame)) {
         case NGHTTP2_HEADERS.rawValue:
@@ -228,7 +235,12 @@ package final class HTTP2Client: @unchecked Sendable {
 
     func closedStream(_ id: Int32, code: UInt32) {
         guard let stream = streams.removeValue(forKey: id) else { return }
-        stream.closed(code: code)
+        // Without a frame, what came was no HTTP/2, and the code is nghttp2's own.
+        if hasReceivedFrame { stream.closed(code: code) } else { stream.failed(closedStatus) }
+    }
+
+    private var closedStatus: Status {
+        .unavailable(hasReceivedFrame ? "the connection was closed" : Self.closedWithoutFrames)
     }
 }
 
@@ -273,7 +285,7 @@ extension HTTP2Client: ChannelDriver {
         self.streams = [:]
         headerStream = nil
         waitingStreams = []
-        for stream in streams.values { stream.failed(.unavailable("the connection was closed")) }
+        for stream in streams.values { stream.failed(closedStatus) }
         let onClose = onClose
         self.onClose = nil
         onGoAway = nil
@@ -282,7 +294,7 @@ extension HTTP2Client: ChannelDriver {
         onClose?()
         if let ready {
             self.ready = nil
-            ready(.failure(.unavailable("the connection was closed before it was ready")))
+            ready(.failure(.unavailable(Self.closedEarly)))
         }
     }
 }

@@ -115,6 +115,7 @@ final class DocumentImport {
             openNames.subtract(batch.names)
             written.add(batch.count, ordering: .relaxed)
             documentBytes += batch.sizeBytes
+            connection.server.hasAnswered()
             return faults.clear()
         }
         if FirestoreConnection.isPassing(status) {

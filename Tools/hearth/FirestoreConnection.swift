@@ -70,6 +70,7 @@ final class FirestoreConnection {
         let outcome = Awaited<Void>()
         begin(method, message, onMessage: onMessage) { outcome.set($0.code == .ok ? .success(()) : .failure($0)) }
         try outcome.wait()
+        server.hasAnswered()
     }
 
     /// The same, which returns at once. `done` runs on the loop's thread.
@@ -115,8 +116,10 @@ final class FirestoreConnection {
         do throws(Status) {
             isKnown = try outcome.wait()
         } catch {
+            try server.checkThatItIsNoWrongProtocol(error)
             throw error.code == .unavailable ? ToolFailure(.unavailable, error.message) : failure(error)
         }
+        server.hasAnswered()
         if !isKnown {
             throw ToolFailure(
                 .failed, "The server doesn't know --no-triggers: only Hearth does. Nothing was imported.")
@@ -156,8 +159,10 @@ final class FirestoreConnection {
     }
 
     /// Waits before a call is repeated, and connects again when the connection is lost.
-    /// - Throws: 1 when the server refuses the call, 69 when it has failed for 30 seconds.
+    /// - Throws: 1 when the server refuses the call, 69 when it has failed for 30 seconds, or speaks another
+    ///   protocol.
     func recover(from status: Status, _ faults: inout Faults) throws(ToolFailure) {
+        try server.checkThatItIsNoWrongProtocol(status)
         try faults.wait(after: status, hint: server.hint(Self.httpStatus(status)))
         do throws(Status) {
             if try server.reopen() { watch() }

@@ -51,7 +51,7 @@ struct RemoteBundle {
             return try outcome.wait()
         } catch {
             throw .unavailable(
-                "Cannot reach \(configuration.host):\(configuration.port): \(error.message)\(configuration.protocolHint)"
+                "Cannot reach \(configuration.host):\(configuration.port): \(error.message)\(configuration.hint(error))"
             )
         }
     }
@@ -71,6 +71,9 @@ extension HTTP2Client.Configuration {
         isSecure = parsed.flag("tls") || parsed.string("tls-ca") != nil
         trustedCertificatesPath = parsed.string("tls-ca")
     }
+
+    /// What may be wrong when a connection can't be made; empty when the reason says it, as that nobody listens.
+    func hint(_ reason: Status) -> String { reason.message == HTTP2Client.closedEarly ? protocolHint : "" }
 
     /// What may be wrong when a connection ends before there was an answer.
     var protocolHint: String {

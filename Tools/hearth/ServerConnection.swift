@@ -11,6 +11,7 @@ final class ServerConnection {
     private(set) var client: HTTP2Client
     let headers: [HTTPHeader]
     private let configuration: HTTP2Client.Configuration
+    private let address: String
     private let hasCredential: Bool
     /// Until the first answer.
     private var protocolHint: String
@@ -30,7 +31,7 @@ final class ServerConnection {
     /// - Parameter variable: as for `options`.
     /// - Throws: 64 for an address that is none, 69 when the server can't be reached, 78 for a file without a token.
     init(_ parsed: ParsedOptions, defaultAddress variable: String) throws(ToolFailure) {
-        let address = parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080"
+        address = parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080"
         configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
         protocolHint = configuration.protocolHint
         hasCredential = parsed.string("token") != nil || parsed.string("credential") != nil
@@ -40,8 +41,19 @@ final class ServerConnection {
             client = try Self.connect(configuration, on: loop)
         } catch {
             loop.stopAndJoin()
-            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)\(protocolHint)")
+            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)\(configuration.hint(error))")
         }
+    }
+
+    /// The server has answered: what fails later doesn't come from a wrong protocol.
+    func hasAnswered() { protocolHint = "" }
+
+    /// - Throws: 69 when the failure of the first call shows that the server speaks another protocol.
+    func checkThatItIsNoWrongProtocol(_ status: Status) throws(ToolFailure) {
+        if status.message == HTTP2Client.closedWithoutFrames, !protocolHint.isEmpty {
+            throw ToolFailure(.unavailable, "Cannot reach \(address): \(status.message)\(protocolHint)")
+        }
+        hasAnswered()
     }
 
     private static func connect(
@@ -91,7 +103,7 @@ final class ServerConnection {
     func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
         do throws(Status) {
             let value = try outcome.wait()
-            protocolHint = ""
+            hasAnswered()
             return value
         } catch {
             throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)\(protocolHint)")

@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -256,7 +257,7 @@ def test_what_local_development_uses_is_refused(secured: Secured) -> None:
     ],
 )
 def test_the_command_line_says_what_is_missing(secured: Secured, options: list[str], expected: str) -> None:
-    for words in (["triggers", "list"], ["database", "get", "a"]):
+    for words in (["triggers", "list"], ["database", "get", "a"], ["export", "copy", "--force"]):
         ended = subprocess.run(
             [BINARY, *words, *[option.replace("PORT", str(secured.program.port)) for option in options]],
             cwd=secured.folder,
@@ -283,6 +284,21 @@ def test_the_command_line_names_tls_that_there_is_not(tmp_path: Path) -> None:
         assert "if it doesn't speak TLS, leave out --tls" in ended.stderr
     finally:
         server.kill()
+
+
+@pytest.mark.parametrize("options", [[], ["--tls"]])
+def test_the_command_line_does_not_speak_of_tls_where_nobody_listens(options: list[str]) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        ended = subprocess.run(
+            [BINARY, "export", "x", *options, "--address", f"127.0.0.1:{held.getsockname()[1]}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment_of_a_child(),
+        )
+    assert ended.returncode == 69
+    assert ended.stderr.strip().endswith("Connection refused"), ended.stderr
 
 
 def test_the_page_names_what_is_not_set() -> None:
