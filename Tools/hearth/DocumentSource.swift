@@ -75,8 +75,12 @@ struct DocumentSource {
         self.collectionIDs = collectionIDs.map { Set($0) }
         if path == "-" {
             form = .lines(nil)
-        } else if try ExportFolder.find(path) != nil || Folders.isFolder(path) {
+        } else if try ExportFolder.find(path) != nil {
             form = .folder(try ExportFolder(path))
+        } else if Folders.isFolder(path) {
+            throw .invalidArgument(
+                "There is no export in \(path): it has neither \(SuiteFolder.metadataName) nor a file "
+                    + "*.overall_export_metadata.")
         } else {
             form = .lines(path)
         }

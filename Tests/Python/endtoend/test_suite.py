@@ -248,6 +248,10 @@ def test_damage_ends_the_start_before_anything_is_written(tmp_path: Path) -> Non
     assert code == 73 and "demo-suite.json" in log
     assert content(tmp_path / "data") == before
     assert refused(tmp_path, "--memory", "--import", "none")[0] == 73
+    (tmp_path / "empty").mkdir()
+    code, log = refused(tmp_path, "--memory", "--import", "empty", "--export-on-exit")
+    assert code == 73
+    assert "empty: it has neither firebase-export-metadata.json nor a file *.overall_export_metadata." in log
     assert refused(tmp_path, "--memory", "--import", str(VECTORS / "types.ndjson"))[0] == 64
 
 
