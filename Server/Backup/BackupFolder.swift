@@ -44,7 +44,7 @@ package final class BackupFolder: BackupTarget {
         }
         var folder = path[...]
         var made: [String] = []
-        while let slash = folder.lastIndex(of: "/") {
+        while let slash = folder.utf8.lastIndex(of: UInt8(ascii: "/")) {
             folder = folder[..<slash]
             if folders.contains(String(folder)) { break }
             made.append(String(folder))
@@ -137,7 +137,7 @@ package final class BackupFolder: BackupTarget {
     }
 
     package static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 

@@ -207,7 +207,9 @@ package enum BackupPath {
         if path.utf8.count > 4096 { return "is too long" }
         if path.utf8.first == UInt8(ascii: "/") { return "is an absolute path" }
         if path.utf8.contains(0) { return "has a NUL" }
-        for component in path.split(separator: "/", omittingEmptySubsequences: false) {
+        // Of bytes: of characters, a slash and the accent behind it are one.
+        for bytes in path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            let component = Substring(bytes)
             if component.isEmpty || component == "." || component == ".." {
                 return "has the component \"\(component)\""
             }

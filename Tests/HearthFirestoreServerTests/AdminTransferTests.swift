@@ -76,7 +76,8 @@ import Testing
         for (uri, code) in [
             ("gs://bucket/x", Status.Code.invalidArgument), ("s3://bucket/x", .invalidArgument),
             ("file://host/x", .invalidArgument), ("file:x%zz", .notFound), ("../x", .permissionDenied),
-            ("a/../../x", .permissionDenied), ("/etc", .permissionDenied), ("file:///etc", .permissionDenied),
+            ("a/../../x", .permissionDenied), ("../\u{301}x", .permissionDenied), ("/etc", .permissionDenied),
+            ("file:///etc", .permissionDenied),
             ("link/x", .permissionDenied), ("link", .permissionDenied), ("file://\(root)-more/x", .permissionDenied),
             ("absent", .notFound), ("a/./../absent", .notFound), (".", .invalidArgument), ("", .invalidArgument),
         ] {
@@ -89,6 +90,15 @@ import Testing
         let without = AdminHarness()
         let status = try await without.refusal("POST", "\(without.root):exportDocuments", "{}")
         #expect(status?.code == .failedPrecondition && status?.message.contains("--export-folder") == true)
+    }
+
+    /// As one character, a slash and the accent behind it would not be a slash.
+    @Test func namesMayBeginWithAnAccent() async throws {
+        try await put(3)
+        let ended = try await harness.end(of: try await begin("export", #"{"outputUriPrefix": "a/\u0301x"}"#))
+        #expect(ended.error == nil)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: root + "/a") == ["\u{301}x"])
+        #expect(try TransferData.export(root + "/a/\u{301}x") == TransferData.documents(harness.database))
     }
 
     @Test func membersAreChecked() async throws {

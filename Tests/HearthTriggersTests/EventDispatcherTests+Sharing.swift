@@ -86,7 +86,8 @@ extension EventDispatcherTests {
         // Also beside others that take each request that ends.
         sender.answer(1...3, .acknowledged)
         run()
-        #expect(sender.versions.starts(with: [10, 20, 21]))
+        // Which of both is first depends on their pauses, a part of which is random.
+        #expect([[10, 20, 21], [11, 20, 21]].contains(Array(sender.versions.prefix(3))))
         sender.answer(20...29, .acknowledged)
         run()
         #expect(sender.versions.starts(with: [10, 11]))

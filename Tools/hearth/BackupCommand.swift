@@ -88,7 +88,7 @@ enum BackupCommand {
     private static func summary(_ manifest: BackupManifest) -> String {
         let bytes = manifest.allFiles.reduce(0) { $0 + $1.bytes }
         return "backed up \(CheckReport.count(manifest.databases.count, "database")), "
-            + "\(CheckReport.count(manifest.allFiles.count, "file")), \(ProgressLine.megabytes(bytes))"
+            + "\(CheckReport.count(manifest.allFiles.count, "file")), \(DocumentProgress.size(bytes))"
     }
 
     static func data<Value>(_ body: () throws(Status) -> Value) throws(ToolFailure) -> Value {

@@ -21,7 +21,7 @@ final class DatabaseExport {
         try export.node(path)
         try export.write([UInt8(ascii: "\n")])
         try export.output.finish()
-        export.progress.finish { "exported \(ProgressLine.megabytes(export.sizeBytes))" }
+        export.progress.finish { "exported \(DocumentProgress.size(export.sizeBytes))" }
         return (export.sizeBytes, export.firstBytes == Array("null".utf8))
     }
 
@@ -35,7 +35,7 @@ final class DatabaseExport {
         sizeBytes += bytes.count
         if firstBytes.count < 4 { firstBytes += bytes.prefix(4 - firstBytes.count) }
         try output.write(bytes)
-        progress.update { "exported \(ProgressLine.megabytes(sizeBytes))" }
+        progress.update { "exported \(DocumentProgress.size(sizeBytes))" }
     }
 
     private func node(_ path: TreePath) throws(ToolFailure) {

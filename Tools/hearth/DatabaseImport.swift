@@ -76,7 +76,7 @@ final class DatabaseImport {
         try job.value(.root)
         try job.string.expectEnd()
         try job.send()
-        job.progress.finish { "imported \(ProgressLine.megabytes(job.string.position))" }
+        job.progress.finish { "imported \(DocumentProgress.size(job.string.position))" }
     }
 
     private init(
@@ -152,8 +152,8 @@ final class DatabaseImport {
         batch.removeAll(keepingCapacity: true)
         memberCount = 0
         progress.update { [string] in
-            let total = string.sizeBytes.map { " of \(ProgressLine.megabytes($0))" } ?? ""
-            return "imported \(ProgressLine.megabytes(string.position))\(total)"
+            let total = string.sizeBytes.map { " of \(DocumentProgress.size($0))" } ?? ""
+            return "imported \(DocumentProgress.size(string.position))\(total)"
         }
     }
 }

@@ -28,7 +28,8 @@ final class DocumentImport {
     private var faults = FirestoreConnection.Faults()
     /// A failure that may pass; nothing is sent until all open commits have ended.
     private var passingFailure: Status?
-    private let answers = Answers()
+    /// From the loop's thread.
+    private let answers = Answers<(number: Int, status: Status?)>()
 
     /// Documents that are written, durably. Usable from any thread.
     var documentCount: Int { written.load(ordering: .relaxed) }
@@ -39,29 +40,6 @@ final class DocumentImport {
         self.connection = connection
         self.reading = reading
         self.progress = progress
-    }
-
-    /// Answers to commits, from the loop's thread.
-    ///
-    /// `@unchecked Sendable`: the monitor guards the state.
-    private final class Answers: @unchecked Sendable {
-        private let monitor = Monitor()
-        private var waiting: [(number: Int, status: Status?)] = []
-
-        func add(_ number: Int, _ status: Status?) {
-            monitor.withLock {
-                waiting.append((number, status))
-                monitor.signal()
-            }
-        }
-
-        /// Waits for the next answer. The caller knows that one will come.
-        func next() -> (number: Int, status: Status?) {
-            monitor.lock()
-            defer { monitor.unlock() }
-            while waiting.isEmpty { monitor.wait() }
-            return waiting.removeFirst()
-        }
     }
 
     // MARK: The work
@@ -124,8 +102,8 @@ final class DocumentImport {
         openNames.formUnion(batch.names)
         connection.unary("Commit", batch.message) { [answers] result in
             switch result {
-            case .success: answers.add(number, nil)
-            case .failure(let status): answers.add(number, status)
+            case .success: answers.add((number, nil))
+            case .failure(let status): answers.add((number, status))
             }
         }
     }

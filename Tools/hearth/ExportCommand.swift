@@ -142,9 +142,8 @@ enum ExportCommand {
 
     private static func name(_ parsed: ParsedOptions, _ path: String) throws(ToolFailure) -> String {
         let path = Folders.withoutEnd(path)
-        let name =
-            parsed.string("name") ?? path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        if name.isEmpty || name.contains("/") || name == "." || name == ".." {
+        let name = parsed.string("name") ?? Folders.name(path)
+        if name.isEmpty || name.utf8.contains(UInt8(ascii: "/")) || name == "." || name == ".." {
             throw .usage("The export needs a name without slashes: pass --name.")
         }
         return name

@@ -41,6 +41,4 @@ final class ProgressLine {
             bytes = bytes.dropFirst(count)
         }
     }
-
-    static func megabytes(_ bytes: Int) -> String { "\(bytes / 1_000_000) MB" }
 }

@@ -48,7 +48,7 @@ package struct ExportFolder: Sendable {
             throw .invalidArgument("There is no export in \(path): a folder with one file *\(Self.suffix) is expected.")
         }
         self.path = file
-        let folder = file.lastIndex(of: "/").map { String(file[..<$0]) + "/" } ?? "./"
+        let folder = Folders.lastSlash(file).map { String(file[..<$0]) + "/" } ?? "./"
         var files = FileSet(root: try Folders.resolved(folder))
         var parts: [Part] = []
         for pointer in try Self.pointers(file) {
@@ -85,7 +85,7 @@ package struct ExportFolder: Sendable {
         } catch {
             throw error.message.contains(metadata) ? error : Status(error.code, "\(metadata): \(error.message)")
         }
-        let own = metadata.lastIndex(of: "/").map { String(metadata[...$0]) } ?? "./"
+        let own = Folders.lastSlash(metadata).map { String(metadata[..<$0]) + "/" } ?? "./"
         var paths: [String] = []
         for name in message.files.flatMap(\.names) { paths.append(try files.take(name, in: own, named: metadata)) }
         let set = pointer.entitySet

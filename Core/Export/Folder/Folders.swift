@@ -73,7 +73,7 @@ package enum Folders {
     /// Makes the folders above a path that do not exist, durably.
     /// - Returns: those that it made, the outermost first.
     package static func createParents(of path: String) throws(Status) -> [String] {
-        guard let slash = withoutEnd(path).lastIndex(of: "/"), slash > path.startIndex else { return [] }
+        guard let slash = lastSlash(withoutEnd(path)), slash > path.startIndex else { return [] }
         let parent = withoutEnd(String(path[..<slash]))
         if exists(parent) { return [] }
         let above = try createParents(of: parent)
@@ -100,7 +100,15 @@ package enum Folders {
     /// Makes the name of a file or folder durable in the folder that it is in.
     package static func syncParent(of path: String) throws(Status) {
         let trimmed = withoutEnd(path)
-        try sync(trimmed.lastIndex(of: "/").map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? ".")
+        try sync(lastSlash(trimmed).map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? ".")
+    }
+
+    /// Where the last slash of a path is, as the system sees it: a slash and an accent behind it are one character.
+    package static func lastSlash(_ path: String) -> String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
+
+    /// What follows the last slash.
+    package static func name(_ path: String) -> String {
+        lastSlash(path).map { String(path[path.utf8.index(after: $0)...]) } ?? path
     }
 
     /// Without slashes at the end.

@@ -29,7 +29,7 @@ extension AdminService {
                 snapshotTime: request.snapshotTime ?? progress.readTime.map { TimestampMessage($0) })
         }
         var options = ExportJob.Options(
-            path: path, name: path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path,
+            path: path, name: Folders.name(path),
             collectionIDs: ids, time: time)
         options.makesParents = true
         let job = transfers.exportJob(database, options)

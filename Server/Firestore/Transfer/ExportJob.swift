@@ -37,8 +37,8 @@ package struct ExportJob: Sendable {
         /// The folder's path until it is whole: beside the final one, on the same disk.
         var partialPath: String {
             let path = Folders.withoutEnd(path)
-            guard let slash = path.lastIndex(of: "/") else { return Folders.partialPrefix + path }
-            return path[...slash] + Folders.partialPrefix + path[path.index(after: slash)...]
+            guard let slash = Folders.lastSlash(path) else { return Folders.partialPrefix + path }
+            return path[..<slash] + "/" + Folders.partialPrefix + Folders.name(path)
         }
     }
 

@@ -76,10 +76,14 @@ package struct ExportRoot: Sendable {
         guard string.utf8.count < PATH_MAX else {
             throw .invalidArgument("A path must have at most \(PATH_MAX - 1) bytes.")
         }
-        var found = string.hasPrefix("/") ? "" : path
-        for segment in string.split(separator: "/") where segment != "." {
+        // Of bytes, as the system reads it: of characters, a slash and a combining accent behind it are one.
+        let slash = UInt8(ascii: "/")
+        var found = string.utf8.first == slash ? "" : path
+        for bytes in string.utf8.split(separator: slash) {
+            let segment = String(Substring(bytes))
+            if segment == "." { continue }
             if segment == ".." {
-                found = found.lastIndex(of: "/").map { String(found[..<$0]) } ?? ""
+                found = found.utf8.lastIndex(of: slash).map { String(found[..<$0]) } ?? ""
                 continue
             }
             found += "/" + segment
@@ -118,6 +122,6 @@ package struct ExportRoot: Sendable {
 
     private func isInside(_ resolved: String) -> Bool {
         let prefix = path == "/" ? "/" : path + "/"
-        return resolved == path || resolved.utf8.starts(with: prefix.utf8)
+        return resolved.utf8.elementsEqual(path.utf8) || resolved.utf8.starts(with: prefix.utf8)
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import HearthConcurrency
 import HearthDocuments
 import HearthExport
@@ -93,7 +94,7 @@ package struct ImportJob: Sendable {
 
 /// The second pass of an import: commits, a few at a time.
 ///
-/// `@unchecked Sendable`: belongs to the thread of `write`, but for `answers`, which commits add to.
+/// `@unchecked Sendable`: belongs to the thread of `write`, but for `answers`.
 private final class ImportRun: @unchecked Sendable {
     private struct Batch: Sendable {
         var writes: [Write] = []
@@ -108,7 +109,7 @@ private final class ImportRun: @unchecked Sendable {
     private static let batchWritesMax = 200
     private static let batchBytesMax = 512 << 10
     /// Milliseconds between attempts of commits that fail with what may pass, and seconds after which that ends.
-    private static let pauseMilliseconds = 100
+    private static let pauseMilliseconds: UInt32 = 100
     private static let patienceSeconds = 30
 
     private let database: Database
@@ -116,7 +117,8 @@ private final class ImportRun: @unchecked Sendable {
     private let control: TransferControl
     private let sizeBytesBefore: Int
     private let requester: Requester
-    private let answers = Answers()
+    /// From the writer's thread.
+    private let answers = Answers<(number: Int, failure: Status?)>()
     private var open: [Int: Batch] = [:]
     private var lastNumber = 0
     /// Documents of open and of returned batches.
@@ -138,36 +140,6 @@ private final class ImportRun: @unchecked Sendable {
         // Connections are numbered from the other end.
         let number = Self.requesters.add(1, ordering: .relaxed).oldValue
         requester = .administrator(connection: UInt64.max - number)
-    }
-
-    /// Answers to commits, from the writer's thread.
-    ///
-    /// `@unchecked Sendable`: the monitor guards the state.
-    private final class Answers: @unchecked Sendable {
-        private let monitor = Monitor()
-        private var waiting: [(number: Int, failure: Status?)] = []
-
-        func add(_ number: Int, _ failure: Status?) {
-            monitor.withLock {
-                waiting.append((number, failure))
-                monitor.signal()
-            }
-        }
-
-        /// Waits for the next answer. The caller knows that one will come.
-        func next() -> (number: Int, failure: Status?) {
-            monitor.lock()
-            defer { monitor.unlock() }
-            while waiting.isEmpty { monitor.wait() }
-            return waiting.removeFirst()
-        }
-
-        func pause(milliseconds: Int) {
-            let end = MonotonicTime.now.advanced(milliseconds: milliseconds)
-            monitor.lock()
-            defer { monitor.unlock() }
-            while MonotonicTime.now < end { monitor.wait(until: end) }
-        }
     }
 
     /// - Parameter next: the next document, and the bytes of files that were read behind it; nil at the end.
@@ -232,7 +204,7 @@ private final class ImportRun: @unchecked Sendable {
         database.commit(
             batch.writes, sizeBytes: batch.sizeBytes, requester: requester, makesEvents: makesEvents
         ) { [answers] result in
-            if case .failure(let status) = result { answers.add(number, status) } else { answers.add(number, nil) }
+            if case .failure(let status) = result { answers.add((number, status)) } else { answers.add((number, nil)) }
         }
     }
 
@@ -246,7 +218,7 @@ private final class ImportRun: @unchecked Sendable {
         if open.isEmpty, let failure = passing {
             let since = failingSince ?? .now
             if MonotonicTime.now >= since.advanced(milliseconds: Self.patienceSeconds * 1000) { throw failure }
-            answers.pause(milliseconds: Self.pauseMilliseconds)
+            usleep(Self.pauseMilliseconds * 1000)
             passing = nil
         }
         while passing == nil, open.count < Self.batchesMax, let batch = returned.popLast() { begin(batch) }
