@@ -117,6 +117,22 @@ import Testing
         #expect(try TransferData.names(root).isEmpty)
     }
 
+    /// Bytes are compared: Unicode's two forms of "é" are two collections.
+    @Test func idsAreTheSameByTheirBytes() throws {
+        let ids = ["\u{e9}", "e\u{301}", "c"]
+        #expect(try AdminService.collectionIDs(ids, [])?.map { Array($0.utf8) } == ids.map { Array($0.utf8) })
+        let distinct = try AdminService.collectionIDs(ids + ids, [], ignoresRepeats: true)
+        #expect(distinct?.map { Array($0.utf8) } == ids.map { Array($0.utf8) })
+        #expect(throws: Status.self) { try AdminService.collectionIDs(["c", "c"], []) }
+        #expect(try AdminService.collectionIDs([], [], ignoresRepeats: true) == nil)
+    }
+
+    @Test func longPathsAreRefused() async throws {
+        let longest = "a" + String(repeating: "/a", count: 2047)
+        #expect(try await refusal("export", #"{"outputUriPrefix": "\#(longest)/"}"#) == .invalidArgument)
+        #expect(try await refusal("import", #"{"inputUriPrefix": "\#(longest)"}"#) == .notFound)
+    }
+
     @Test func aSnapshotTimeIsThatMoment() async throws {
         clock.advance(seconds: 30)
         try await put(3)

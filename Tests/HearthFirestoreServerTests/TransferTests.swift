@@ -233,6 +233,18 @@ import Testing
         #expect(try importFolder(TransferData.folder("types"), to: database).documentCount == 60)
     }
 
+    @Test(arguments: [Status.resourceExhausted("Too much is written."), .aborted("Another one was first.")])
+    func commitsThatFailForAMomentAreRepeated(_ status: Status) throws {
+        let store = FaultyStore()
+        let database = try database(DatabaseName(project: "demo-export"), store)
+        store.fail(at: 3, with: status)
+        let control = TransferControl()
+        let outcome = try importFolder(TransferData.folder("types"), to: database, control: control)
+        #expect(outcome.documentCount == 60 && control.progress.documentCount == 60)
+        #expect(store.operations > 60)
+        #expect(try TransferData.documents(database) == TransferData.lines("types"))
+    }
+
     /// Commits that are too large together are divided.
     @Test func commitsThatAreTooLargeAreDivided() async throws {
         let source = try database()

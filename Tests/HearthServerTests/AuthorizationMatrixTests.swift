@@ -11,67 +11,6 @@ import Testing
 @testable import HearthHost
 @testable import HearthFirestoreServer
 
-/// All kinds of callers.
-enum Asker: String, CaseIterable {
-    case nobody, user, administrator, readOnly, otherProject, ownProject, expired, garbage
-}
-
-/// The access that a method requires.
-enum Demand {
-    /// Permission to read data, which no rules grant here.
-    case readsData
-    case writesData
-    case administers(AdministratorEffect)
-    /// For administrators of the whole server: no credential of one project is enough.
-    case administersServer
-    case changesServer
-    /// For everybody, whatever their credentials.
-    case nothing
-
-    /// The result of a request on a server that is not for local development and has no rules.
-    func outcome(_ asker: Asker) -> Outcome {
-        if case .nothing = self { return .passes }
-        switch asker {
-        case .expired, .garbage: return .unauthenticated
-        case .nobody, .user, .otherProject: return .denied
-        case .administrator: return .passes
-        case .ownProject:
-            switch self {
-            case .administersServer, .changesServer: return .denied
-            default: return .passes
-            }
-        case .readOnly:
-            switch self {
-            case .writesData, .administers(.writes), .changesServer: return .denied
-            default: return .passes
-            }
-        }
-    }
-}
-
-enum Outcome: Equatable {
-    /// The method itself responds, with any result.
-    case passes
-    case denied
-    case unauthenticated
-
-    init(_ status: Status) {
-        switch status.code {
-        case .permissionDenied: self = .denied
-        case .unauthenticated: self = .unauthenticated
-        default: self = .passes
-        }
-    }
-
-    init(http: Int) {
-        switch http {
-        case 403: self = .denied
-        case 401: self = .unauthenticated
-        default: self = .passes
-        }
-    }
-}
-
 /// Every method and route, for every kind of caller. The rows of the tables here are written by hand; the list of
 /// required rows comes from the server's own tables, so that a method without a row fails.
 @Suite struct AuthorizationMatrixTests {

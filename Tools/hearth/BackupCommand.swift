@@ -1,5 +1,6 @@
 import HearthBackup
 import HearthConcurrency
+import HearthHost
 import HearthLoadClient
 import HearthModel
 import HearthNetwork
@@ -98,7 +99,7 @@ enum BackupCommand {
         _ folder: PartialFolder, from server: ServerConnection
     ) throws(ToolFailure) -> BackupManifest {
         let reader = ArchiveReader(folder)
-        try server.download("/hearth/v1/backup") { bytes throws(ToolFailure) in
+        try archive(of: server) { bytes throws(ToolFailure) in
             try data { () throws(Status) in try reader.take(bytes) }
         }
         try finish(reader)
@@ -115,12 +116,30 @@ enum BackupCommand {
     private static func toOutput(_ server: ServerConnection) throws(ToolFailure) {
         let output = try FileOutput("-")
         let reader = ArchiveReader(NoTarget())
-        try server.download("/hearth/v1/backup") { bytes throws(ToolFailure) in
+        try archive(of: server) { bytes throws(ToolFailure) in
             try data { () throws(Status) in try reader.take(bytes) }
             try output.write(bytes)
         }
         try finish(reader)
         try output.finish()
+    }
+
+    /// Passes the archive to `body` as it arrives.
+    /// - Throws: 1 when the server refuses, 69 when the connection breaks, what `body` throws.
+    private static func archive(
+        of server: ServerConnection, _ body: @escaping ([UInt8]) throws(ToolFailure) -> Void
+    ) throws(ToolFailure) {
+        guard let refused = try server.download("/hearth/v1/backup", body) else { return }
+        var message = String(decoding: refused.body.prefix(4096), as: UTF8.self)
+        do throws(Status) {
+            let error = try ConfigurationValue(parsing: refused.body, file: "answer").member("error")
+            if let string = try error?.member("message")?.string() { message = string }
+        } catch {
+            // Another server than Hearth has answered, in a form of its own.
+        }
+        throw ToolFailure(
+            .failed,
+            "The server refuses (\(refused.status)): \(Printable.string(message))\(server.hint(refused.status))")
     }
 
     /// - Throws: 69 when the server has sent a part only.

@@ -1,5 +1,4 @@
 import HearthToolSupport
-import HearthConcurrency
 import HearthModel
 import HearthTree
 
@@ -68,47 +67,8 @@ final class DatabaseConnection {
         _ path: TreePath, _ parameters: [(String, String)],
         _ body: @escaping ([UInt8]) throws(ToolFailure) -> Void
     ) throws(ToolFailure) -> Refusal? {
-        let outcome = Awaited<Download>()
-        let target = target(path, parameters)
-        let job = Job(body)
-        server.loop.execute { [client = server.client, headers = server.headers] in
-            let stream = client.open(method: "GET", path: target, headers: headers, hasBody: false)
-            let download = Download()
-            stream.onHead = { status, _ in download.status = status }
-            stream.onBody = { [unowned stream] bytes in
-                guard (200...299).contains(download.status) else {
-                    if download.refused.count < 64 << 10 { download.refused.append(contentsOf: bytes) }
-                    return
-                }
-                do throws(ToolFailure) {
-                    try job.body(Array(bytes))
-                } catch {
-                    download.failure = error
-                    stream.cancel()
-                    outcome.set(.success(download))
-                }
-            }
-            stream.onEnd = { _ in outcome.set(.success(download)) }
-            stream.onFailure = { outcome.set(.failure($0)) }
-        }
-        let download = try server.wait(outcome)
-        if let failure = download.failure { throw failure }
-        if (200...299).contains(download.status) { return nil }
-        return Self.refusal(download.status, download.refused)
-    }
-
-    /// `@unchecked Sendable`: belongs to the loop's thread until the outcome is set, then to the waiting thread.
-    private final class Download: @unchecked Sendable {
-        var status = 0
-        var refused: [UInt8] = []
-        var failure: ToolFailure?
-    }
-
-    /// `@unchecked Sendable`: the loop's thread calls it while its creator waits.
-    private final class Job: @unchecked Sendable {
-        let body: ([UInt8]) throws(ToolFailure) -> Void
-
-        init(_ body: @escaping ([UInt8]) throws(ToolFailure) -> Void) { self.body = body }
+        let refused = try server.download(target(path, parameters), body)
+        return refused.map { Self.refusal($0.status, $0.body) }
     }
 
     private static func refusal(_ status: Int, _ body: [UInt8]) -> Refusal {

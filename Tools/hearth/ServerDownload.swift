@@ -1,14 +1,13 @@
 import HearthConcurrency
-import HearthHost
-import HearthModel
 import HearthToolSupport
 
 extension ServerConnection {
     /// Passes the answer to a GET request to `body` as it arrives, on the loop's thread, which reads no more meanwhile.
-    /// - Throws: 1 when the server refuses, 69 when the connection breaks or the answer is cut, what `body` throws.
+    /// - Returns: the status and the first 64 KB of an answer that is an error; nil without one.
+    /// - Throws: 69 when the connection breaks or the answer is cut, what `body` throws.
     func download(
         _ target: String, _ body: @escaping ([UInt8]) throws(ToolFailure) -> Void
-    ) throws(ToolFailure) {
+    ) throws(ToolFailure) -> (status: Int, body: [UInt8])? {
         let outcome = Awaited<Download>()
         let job = Job(body)
         loop.execute { [client, headers] in
@@ -34,17 +33,7 @@ extension ServerConnection {
         }
         let download = try wait(outcome)
         if let failure = download.failure { throw failure }
-        if (200...299).contains(download.status) { return }
-        var message = String(decoding: download.refused.prefix(4096), as: UTF8.self)
-        do throws(Status) {
-            let error = try ConfigurationValue(parsing: download.refused, file: "answer").member("error")
-            if let string = try error?.member("message")?.string() { message = string }
-        } catch {
-            // Another server than Hearth has answered, in a form of its own.
-        }
-        throw ToolFailure(
-            .failed,
-            "The server refuses (\(download.status)): \(Printable.string(message))\(hint(download.status))")
+        return (200...299).contains(download.status) ? nil : (download.status, download.refused)
     }
 
     /// `@unchecked Sendable`: belongs to the loop's thread until the outcome is set, then to the waiting thread.

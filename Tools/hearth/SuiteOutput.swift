@@ -13,18 +13,19 @@ final class SuiteOutput {
 
     private let target: String
     private let partial: String
+    private let lock: FolderLock
     private let replaces: Bool
     private var namespaces: Set<String> = []
     private var isFinished = false
 
     /// - Parameter replaces: whether an export that is there is replaced.
+    /// - Throws: ALREADY_EXISTS when another writer fills the same folder: in containers processes have the same number.
     init(_ path: String, replaces: Bool) throws(Status) {
         // A link stays a link: the folder that it names is replaced.
         target = Folders.exists(path) ? try Folders.resolved(path) : Folders.withoutEnd(path)
         partial = "\(target).partial-\(getpid())"
         self.replaces = replaces
-        Folders.remove(partial)
-        try Folders.create(partial)
+        lock = try FolderLock.create(partial, for: target)
     }
 
     /// The path of the part of Firestore.

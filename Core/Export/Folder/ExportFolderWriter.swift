@@ -58,8 +58,7 @@ package final class ExportFolderWriter {
     /// - Throws: ALREADY_EXISTS when another writer fills the same folder; why it cannot be created.
     package init(
         _ path: String, partial: String? = nil, name: String, database: DatabaseName, collectionIDs: [String]? = nil,
-        startTime: Timestamp,
-        fileBytesMax: Int = Limits.exportFileBytesMax
+        startTime: Timestamp, fileBytesMax: Int = Limits.exportFileBytesMax
     ) throws(Status) {
         target = Folders.withoutEnd(path)
         let partial = partial ?? "\(target).partial-\(getpid())"
@@ -73,15 +72,7 @@ package final class ExportFolderWriter {
         } else {
             parts = [Part(collectionID: nil)]
         }
-        if Folders.exists(partial) {
-            guard let lock = FolderLock(partial) else {
-                throw Status(.alreadyExists, "An export to \(target) is under way.")
-            }
-            withExtendedLifetime(lock) { Folders.remove(partial) }
-        }
-        try Folders.create(partial)
-        guard let lock = FolderLock(partial) else { throw FileFailure.status("lock", partial) }
-        self.lock = lock
+        lock = try FolderLock.create(partial, for: target)
     }
 
     /// Removes what is unfinished. Nothing may be written afterwards.

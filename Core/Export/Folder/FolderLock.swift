@@ -16,6 +16,21 @@ package final class FolderLock {
         descriptor = folder
     }
 
+    /// Makes a folder that is filled under another name, with a lock on it. One that a crash has left is removed.
+    /// - Parameter target: the final path, for errors.
+    /// - Throws: ALREADY_EXISTS when another writer fills the same folder; why it cannot be made.
+    package static func create(_ partial: String, for target: String) throws(Status) -> FolderLock {
+        if Folders.exists(partial) {
+            guard let former = FolderLock(partial) else {
+                throw Status(.alreadyExists, "An export to \(target) is under way.")
+            }
+            withExtendedLifetime(former) { Folders.remove(partial) }
+        }
+        try Folders.create(partial)
+        guard let lock = FolderLock(partial) else { throw FileFailure.status("lock", partial) }
+        return lock
+    }
+
     deinit { close(descriptor) }
 }
 

@@ -114,7 +114,7 @@ package enum Folders {
     /// Without slashes at the end.
     package static func withoutEnd(_ path: String) -> String {
         var path = Substring(path)
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        while path.utf8.count > 1, path.hasSuffix("/") { path.removeLast() }
         return String(path)
     }
 

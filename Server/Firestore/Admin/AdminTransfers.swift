@@ -91,19 +91,25 @@ extension AdminService {
                 + "work without one.")
     }
 
+    /// - Parameter ignoresRepeats: whether an id may be there twice.
     /// - Returns: nil for all documents.
-    static func collectionIDs(_ ids: [String], _ namespaceIDs: [String]) throws(Status) -> [String]? {
+    static func collectionIDs(
+        _ ids: [String], _ namespaceIDs: [String], ignoresRepeats: Bool = false
+    ) throws(Status) -> [String]? {
         if namespaceIDs.contains(where: { !$0.isEmpty }) {
             throw .invalidArgument("A Firestore database has the default namespace only.")
         }
         var seen: Set<[UInt8]> = []
+        var distinct: [String] = []
         for id in ids {
             try ResourceName.validate(collectionID: id)
-            if !seen.insert(Array(id.utf8)).inserted {
+            if seen.insert(Array(id.utf8)).inserted {
+                distinct.append(id)
+            } else if !ignoresRepeats {
                 throw .invalidArgument("The collection id \"\(id)\" is there twice.")
             }
         }
-        return ids.isEmpty ? nil : ids
+        return distinct.isEmpty ? nil : distinct
     }
 
     private func snapshotTime(_ message: TimestampMessage?) throws(Status) -> Timestamp? {

@@ -121,15 +121,11 @@ package struct EmulatorTransferHTTP: HTTPExtension {
         /// - Returns: nil for all.
         func collectionIDs() throws(Status) -> [String]? {
             let namespaces = try strings("namespace_ids", "namespaceIds")
-            var ids: [String] = []
-            for id in try strings("collection_ids", "collectionIds")
-            where !ids.contains(where: { UTF8Order.equal($0, id) }) {
-                ids.append(id)
-            }
+            let ids = try strings("collection_ids", "collectionIds")
             if ids.isEmpty, namespaces.isEmpty {
                 throw .failedPrecondition("collection_ids and namespace_ids cannot both be empty.")
             }
-            return try AdminService.collectionIDs(ids, namespaces)
+            return try AdminService.collectionIDs(ids, namespaces, ignoresRepeats: true)
         }
     }
 

@@ -73,6 +73,9 @@ package struct ExportRoot: Sendable {
     private func resolve(_ uri: String) throws(Status) -> String {
         let string = try plainPath(uri)
         guard !string.utf8.contains(0) else { throw .invalidArgument("A path must not hold NUL bytes.") }
+        guard string.utf8.count < PATH_MAX else {
+            throw .invalidArgument("A path must have at most \(PATH_MAX - 1) bytes.")
+        }
         // Of bytes, as the system reads it: of characters, a slash and a combining accent behind it are one.
         let slash = UInt8(ascii: "/")
         var found = string.utf8.first == slash ? "" : path

@@ -126,8 +126,9 @@ private final class ImportRun: @unchecked Sendable {
     /// Batches that are sent again.
     private var returned: [Batch] = []
     private var documentCount = 0
-    private var lastSuccess = MonotonicTime.now
     private var passing: Status?
+    /// When commits began to fail with what may pass; nil when the last one did not.
+    private var failingSince: MonotonicTime?
 
     private static let requesters = Atomic<UInt64>(1)
 
@@ -163,7 +164,6 @@ private final class ImportRun: @unchecked Sendable {
     private func writeAll(
         _ next: () throws(Status) -> (document: ExportedDocument, consumedBytes: Int)?
     ) throws(Status) {
-        lastSuccess = .now
         var batch = Batch()
         while let (document, consumedBytes) = try next() {
             let (name, fields) = try checked(document)
@@ -216,7 +216,8 @@ private final class ImportRun: @unchecked Sendable {
     private func takeAnswer() throws(Status) {
         try control.check()
         if open.isEmpty, let failure = passing {
-            if MonotonicTime.now >= lastSuccess.advanced(milliseconds: Self.patienceSeconds * 1000) { throw failure }
+            let since = failingSince ?? .now
+            if MonotonicTime.now >= since.advanced(milliseconds: Self.patienceSeconds * 1000) { throw failure }
             usleep(Self.pauseMilliseconds * 1000)
             passing = nil
         }
@@ -228,6 +229,7 @@ private final class ImportRun: @unchecked Sendable {
         switch failure.code {
         case .resourceExhausted, .aborted:
             passing = failure
+            failingSince = failingSince ?? .now
             returned.append(batch)
         case .invalidArgument where batch.writes.count > 1, .failedPrecondition where batch.writes.count > 1:
             // One document is refused, or all together are too much for one commit: the halves show it.
@@ -241,7 +243,7 @@ private final class ImportRun: @unchecked Sendable {
     private func succeeded(_ batch: Batch) {
         documentCount += batch.writes.count
         for write in batch.writes { openPaths.remove(write.document.path) }
-        lastSuccess = .now
+        failingSince = nil
         let count = documentCount
         control.update { progress in
             progress.documentCount = count

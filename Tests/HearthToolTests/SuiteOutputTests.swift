@@ -1,0 +1,26 @@
+import HearthModel
+import HearthTestSupport
+import Testing
+
+@testable import hearth
+
+@Suite struct SuiteOutputTests {
+    private let folder = TemporaryFolder()
+
+    /// In containers all programs have the same number, and so the same name for what is unfinished.
+    @Test func twoWritersDoNotShareAFolder() throws {
+        let path = folder.path + "/out"
+        let first = try SuiteOutput(path, replaces: false)
+        do throws(Status) {
+            _ = try SuiteOutput(path, replaces: false)
+            Issue.record("A second writer fills the same folder.")
+        } catch {
+            #expect(error.code == .alreadyExists)
+        }
+        try first.finish()
+        #expect(SuiteFolder.isThere(path))
+        // Nobody fills what a crash has left.
+        try SuiteOutput(path, replaces: true).finish()
+        #expect(SuiteFolder.isThere(path))
+    }
+}
