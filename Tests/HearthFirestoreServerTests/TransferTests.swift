@@ -221,6 +221,22 @@ import Testing
         #expect(control.progress.documentCount == count)
     }
 
+    /// Also while nothing that it reads is wanted.
+    @Test func aCancelledImportOfFewDocumentsEnds() async throws {
+        let control = TransferControl()
+        control.cancel()
+        let database = try database()
+        let failure = status { () throws(Status) in
+            _ = try importFolder(
+                TransferData.folder("types"), to: database,
+                {
+                    $0.collectionIDs = ["absent"]
+                    $0.verifies = false
+                }, control: control)
+        }
+        #expect(failure?.code == .cancelled)
+    }
+
     @Test func aDiskThatFailsEndsAnImport() throws {
         let store = FaultyStore()
         let database = try database(DatabaseName(project: "p"), store)
@@ -236,13 +252,15 @@ import Testing
     /// Commits that are too large together are divided.
     @Test func commitsThatAreTooLargeAreDivided() async throws {
         let source = try database()
-        // Each document has 12,000 index entries; 80,000 records are the limit of a commit.
+        // Each document has 6,000 index entries; 80,000 records are the limit of a commit.
         let elements = (0..<6000).map { Value.integer(Int64($0)) }
-        for number in 0..<9 { try await source.put("c/\(number)", ["a": .array(elements)]) }
+        for number in 0..<14 { try await source.put("c/\(number)", ["a": .array(elements)]) }
         _ = try export(source, to: "out")
         let target = try database(DatabaseName(project: "q"))
-        #expect(try importFolder(folder.path + "/out", to: target).documentCount == 9)
+        #expect(try importFolder(folder.path + "/out", to: target).documentCount == 14)
         #expect(try TransferData.documents(target) == TransferData.documents(source))
+        try BulkDelete(target, ["c"]).run(TransferControl())
+        #expect(try TransferData.documents(target).isEmpty)
     }
 
     @Test func triggersGetNoEventsWhenThatIsWanted() throws {

@@ -73,6 +73,7 @@ package final class ExportFolderWriter {
         } else {
             parts = [Part(collectionID: nil)]
         }
+        try Self.checkNames([name + Self.overallSuffix, Folders.name(partial)], parts)
         if Folders.exists(partial) {
             guard let lock = FolderLock(partial) else {
                 throw Status(.alreadyExists, "An export to \(target) is under way.")
@@ -82,6 +83,15 @@ package final class ExportFolderWriter {
         try Folders.create(partial)
         guard let lock = FolderLock(partial) else { throw FileFailure.status("lock", partial) }
         self.lock = lock
+    }
+
+    /// A name that no file can have is not first noticed when all else is written.
+    private static func checkNames(_ names: [String], _ parts: [Part]) throws(Status) {
+        let names = names + parts.map { Folders.name($0.metadataPath) }
+        if let name = names.first(where: { $0.utf8.count > Int(NAME_MAX) }) {
+            throw .invalidArgument(
+                "The export would have a file \"\(name)\", whose name is longer than \(NAME_MAX) bytes.")
+        }
     }
 
     /// Removes what is unfinished. Nothing may be written afterwards.
