@@ -15,6 +15,8 @@ extension AdminService {
         }
         let ids = try Self.collectionIDs(request.collectionIds, request.namespaceIds)
         let database = try existing(name)
+        // Before the answer: what the client writes behind it stays.
+        let deletion = try BulkDelete(database, ids)
         let control = TransferControl()
         try transfers.enter(control, as: .deletion)
         let (operations, start) = (operations, operations.now)
@@ -24,16 +26,15 @@ extension AdminService {
                 startTime: start, endTime: ended == nil ? nil : operations.now,
                 operationState: ended ?? control.operationState, progressDocuments: progress.documents,
                 progressBytes: progress.bytes, collectionIds: request.collectionIds,
-                namespaceIds: request.namespaceIds, snapshotTime: progress.readTime.map { TimestampMessage($0) })
+                namespaceIds: request.namespaceIds, snapshotTime: TimestampMessage(deletion.readTime))
         }
-        let deletion = BulkDelete(database, ids)
         run(
             database, control, metadata, { () throws(Status) in try deletion.run(control) },
             response: BulkDeleteDocumentsResponse(), answer)
     }
 }
 
-/// One deletion: of the documents that there are when it begins. Those that are created or changed later stay.
+/// One deletion: of the documents that there are when it is made. Those that are created or changed later stay.
 ///
 /// Not a transaction: readers see a part of it. Listeners and triggers get its deletions as any others.
 struct BulkDelete: Sendable {
@@ -44,18 +45,22 @@ struct BulkDelete: Sendable {
     private let database: Database
     /// Nil for all documents.
     private let groups: [String?]
+    /// Documents of later versions stay.
+    private let version: Int64
+    let readTime: Timestamp
 
     /// - Parameter collectionIDs: the collection groups; nil for all documents.
-    init(_ database: Database, _ collectionIDs: [String]?) {
+    /// - Throws: UNAVAILABLE when the database can't be read.
+    init(_ database: Database, _ collectionIDs: [String]?) throws(Status) {
         self.database = database
         groups = collectionIDs?.map(Optional.some) ?? [nil]
+        let view = try database.view()
+        (version, readTime) = (view.version, view.readTime)
     }
 
     /// Deletes, on the calling thread: not on an event loop, nor on one of the workers.
     /// - Throws: CANCELLED; why a document could not be deleted, with the number of those that are.
     func run(_ control: TransferControl) throws(Status) {
-        let (version, readTime) = try begin()
-        control.update { $0.readTime = readTime }
         try count(control)
         control.update { $0.phase = .processing }
         // Who changes or deletes a document meanwhile is not an obstacle.
@@ -71,11 +76,6 @@ struct BulkDelete: Sendable {
             progress.estimatedDocumentCount = progress.documentCount
             progress.estimatedSizeBytes = progress.sizeBytes
         }
-    }
-
-    private func begin() throws(Status) -> (version: Int64, readTime: Timestamp) {
-        let view = try database.view()
-        return (view.version, view.readTime)
     }
 
     /// Counts the documents first, for the estimate.

@@ -145,7 +145,7 @@ package struct EmulatorTransferHTTP: HTTPExtension {
                     done(result.map { _ in }.mapError(Self.asEmulator))
                 }
             case .bulkDelete:
-                try transfers.delete(BulkDelete(database, try request.collectionIDs()), control, done)
+                try transfers.delete(try BulkDelete(database, try request.collectionIDs()), control, done)
             }
         } catch {
             done(.failure(error))
