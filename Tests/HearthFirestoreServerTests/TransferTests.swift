@@ -294,4 +294,16 @@ import Testing
         thread.join()
         #expect(status { () throws(Status) in try service.enter(TransferControl()) }?.code == .unavailable)
     }
+
+    /// Who gets the end of one may begin another.
+    @Test func theEndOfOneIsTheChanceOfAnother() throws {
+        let service = TransferService(longReads: reads)
+        let controls = (0..<Limits.transfersMax).map { _ in TransferControl() }
+        for control in controls { try service.enter(control) }
+        let next = Promise<Status.Code?>()
+        service.run(controls[0], { () throws(Status) in }) { _ in
+            next.give(status { () throws(Status) in try service.enter(TransferControl()) }?.code)
+        }
+        #expect(next.wait() == nil)
+    }
 }

@@ -26,6 +26,8 @@ package final class TransferService: @unchecked Sendable {
     private let clock: any Clock
     private let monitor = Monitor()
     private var running: [ObjectIdentifier: (control: TransferControl, kind: Kind)] = [:]
+    /// Those of `running` that only report their end: who gets that may begin another one.
+    private var reporting: Set<ObjectIdentifier> = []
     private var isStopping = false
 
     package init(longReads: LongReads, clock: any Clock = SystemClock()) {
@@ -45,7 +47,8 @@ package final class TransferService: @unchecked Sendable {
     package func enter(_ control: TransferControl, as kind: Kind = .transfer) throws(Status) {
         let refusal = monitor.withLock { () -> Status? in
             if isStopping { return Self.shutdown }
-            if running.values.count(where: { $0.kind == kind }) >= kind.limit { return kind.busy }
+            let count = running.count { $0.value.kind == kind && !reporting.contains($0.key) }
+            if count >= kind.limit { return kind.busy }
             running[ObjectIdentifier(control)] = (control, kind)
             return nil
         }
@@ -56,6 +59,7 @@ package final class TransferService: @unchecked Sendable {
     package func leave(_ control: TransferControl) {
         monitor.withLock {
             running[ObjectIdentifier(control)] = nil
+            reporting.remove(ObjectIdentifier(control))
             monitor.signal()
         }
     }
@@ -68,7 +72,9 @@ package final class TransferService: @unchecked Sendable {
     ) {
         let thread = NamedThread.start("hearth-transfer") { [self] in
             NamedThread.giveWay()
-            done(Result { () throws(Status) in try body() })
+            let result = Result { () throws(Status) in try body() }
+            _ = monitor.withLock { reporting.insert(ObjectIdentifier(control)) }
+            done(result)
             leave(control)
         }
         if let thread { return thread.detach() }
