@@ -150,6 +150,7 @@ enum FileFailure {
             case ENOENT, ENOTDIR: .notFound
             case EACCES, EPERM, EROFS: .permissionDenied
             case ENOSPC, EDQUOT, EFBIG: .resourceExhausted
+            case ELOOP, ENAMETOOLONG: .invalidArgument
             default: .internal
             }
         return Status(code, "Cannot \(action) \(path): \(String(cString: strerror(number))).")

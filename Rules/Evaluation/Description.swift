@@ -42,7 +42,7 @@ extension Evaluation {
     }
 
     private func describe(_ string: String, into output: inout String) {
-        let cut = String(string.prefix(RulesLimits.reportedValueBytesMax))
+        let cut = string.cut(bytesMax: RulesLimits.reportedValueBytesMax)
         output += "'" + cut.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
     }
 
@@ -59,5 +59,15 @@ extension Evaluation {
             element(index, &string)
         }
         string += close
+    }
+}
+
+extension String {
+    /// Its beginning, of at most so many bytes. Not of characters: one may have any number of accents.
+    func cut(bytesMax: Int) -> String {
+        if utf8.count <= bytesMax { return self }
+        var end = utf8.index(startIndex, offsetBy: max(bytesMax, 0))
+        while end > startIndex, utf8[end] & 0xC0 == 0x80 { end = utf8.index(before: end) }
+        return String(self[..<end])
     }
 }

@@ -14,7 +14,7 @@ extension RulesResult {
         case .bool(let value): "\(value)"
         case .int(let value): "\(value)"
         case .float(let value) where value.isFinite: "\(value)"
-        case .string(let string): JSONString.quoted(String(string.prefix(RulesLimits.reportedValueBytesMax)))
+        case .string(let string): JSONString.quoted(string.cut(bytesMax: RulesLimits.reportedValueBytesMax))
         default: json
         }
     }
@@ -31,7 +31,7 @@ extension Evaluation {
         case .float(let value):
             return value.isFinite ? "{\"floatValue\":\(value)}" : "{\"floatValue\":\"\(Decimal.java(value))\"}"
         case .string(let string):
-            let cut = String(string.prefix(max(budget, 0)))
+            let cut = string.cut(bytesMax: budget)
             budget -= cut.utf8.count
             return "{\"stringValue\":\(JSONString.quoted(cut))}"
         case .bytes(let bytes):
@@ -40,14 +40,14 @@ extension Evaluation {
         case .duration(let time): return "{\"durationValue\":\"\(time.seconds)s\"}"
         case .latlng(let point):
             return "{\"latlngValue\":{\"latitude\":\(point.point.latitude),\"longitude\":\(point.point.longitude)}}"
-        case .path(let path): return "{\"pathValue\":\(JSONString.quoted(String(path.string.prefix(max(budget, 0)))))}"
+        case .path(let path): return "{\"pathValue\":\(JSONString.quoted(path.string.cut(bytesMax: budget)))}"
         case .list(let list): return elements(list.count, "listValue", &budget) { list[$0] }
         case .set(let set): return elements(set.count, "setValue", &budget) { set.elements[$0] }
         case .vector(let values): return elements(values.count, "vectorValue", &budget) { .float(values[$0]) }
         case .map(let map): return members(map, &budget)
         case .mapDiff, .constraint: return "{\"\(value.typeName)Value\":{}}"
         case .error(let failure):
-            let message = failure.string.map { "\"causeMessage\":\(JSONString.quoted(String($0.prefix(200))))" } ?? ""
+            let message = failure.string.map { "\"causeMessage\":\(JSONString.quoted($0.cut(bytesMax: 200)))" } ?? ""
             return "{\"undefined\":{\(message)}}"
         }
     }
@@ -63,8 +63,9 @@ extension Evaluation {
     private func members(_ map: RuleMap, _ budget: inout Int) -> String {
         var parts: [String] = []
         for entry in entries(of: map) where budget > 0 {
-            budget -= entry.name.utf8.count
-            parts.append("\(JSONString.quoted(entry.name)):\(json(of: entry.value, &budget))")
+            let name = entry.name.cut(bytesMax: budget)
+            budget -= name.utf8.count
+            parts.append("\(JSONString.quoted(name)):\(json(of: entry.value, &budget))")
         }
         return "{\"mapValue\":{\"fields\":{\(parts.joined(separator: ","))}}}"
     }

@@ -156,7 +156,7 @@ package final class Server: Sendable {
         let exportFolder = try configuration.exportFolder.map { path throws(Status) in
             try Self.configured { () throws(Status) in try ExportRoot(path, dataFolder: configuration.dataFolder) }
         }
-        let admin = AdminService(directory: registry, transfers: transfers, exportFolder: exportFolder) {
+        let admin = AdminService(directory: registry, transfers: transfers, exportFolder: exportFolder, clock: clock) {
             refused, job in
             pool.run(.long, for: .server, refused: refused, job)
         }

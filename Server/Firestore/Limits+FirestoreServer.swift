@@ -25,6 +25,13 @@ extension Limits {
     static let operationWaitSecondsMax = 600
     /// Exports and imports at a time, of all databases (ours). Google's service has 50.
     package static let transfersMax = 4
+    /// Bulk deletions at a time, of all databases (ours).
+    package static let deletionsMax = 16
+    /// Collection ids that an export, an import or a bulk deletion names. Source: "Quotas and limits" in the documentation of
+    /// Cloud Firestore, for exports and imports.
+    static let collectionFiltersMax = 100
+    /// Bytes of the URI of an export: those that the system takes as a path (ours).
+    static let exportURIBytesMax = 4096
     /// Bytes of a request of the emulator's export, import or deletion (ours).
     static let transferRequestBytesMax = 1 << 20
     /// Databases of a project that the admin API creates.

@@ -131,6 +131,15 @@ import Testing
         #expect(message?.contains(refused.reason) == true, "\(message ?? "nil")")
     }
 
+    /// It is refused before it fills the memory: 32 MiB of them made more than 300.
+    @Test func moreValuesThanADocumentCanHaveAreRefused() {
+        var record = Self.key
+        let property = Self.property([], multiple: true)
+        record.reserveCapacity(record.count + property.count * (Limits.documentSizeBytesMax + 1))
+        for _ in 0...Limits.documentSizeBytesMax { record += property }
+        #expect(TestData.message { _ = try Self.read(record) }?.contains("more values than a document") == true)
+    }
+
     /// A key with this path of one element.
     private static func key(element: [UInt8]) -> [UInt8] {
         let path: [UInt8] = [0x0B] + element + [0x0C]

@@ -128,6 +128,19 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    @Test func namesThatFilesCannotHaveAreRefusedAtTheBeginning() throws {
+        let folder = TemporaryFolder()
+        let long = String(repeating: "é", count: 120)
+        for (name, ids) in [(long, nil), ("n", ["c", long])] {
+            #expect(throws: Status.self) {
+                _ = try ExportFolderWriter(
+                    folder.path + "/x", name: name, database: DatabaseName(project: "p"), collectionIDs: ids,
+                    startTime: Timestamp(microseconds: 1))
+            }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
     @Test func onlyAnEmptyFolderIsReplacedUnasked() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/x"

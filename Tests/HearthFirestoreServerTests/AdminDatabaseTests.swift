@@ -198,11 +198,18 @@ import Testing
         #expect(metadata.operationState == .successful && metadata.endTime != nil)
         #expect(try count("a") == 0)
         #expect(try count("b") == 5)
-        operation = try await harness.call("POST", path, "{}", as: OperationMessage.self)
-        #expect(try await harness.end(of: operation).error == nil)
-        #expect(try count("b") == 0)
-        for body in [#"{"namespaceIds": ["x"]}"#, #"{"collectionIds": ["a", "a"]}"#] {
+        let many = (0...100).map { "\"c\($0)\"" }.joined(separator: ", ")
+        for body in [
+            "{}", #"{"namespaceIds": ["x"]}"#, #"{"namespaceIds": ["", ""]}"#, #"{"collectionIds": ["a", "a"]}"#,
+            #"{"collectionIds": [\#(many)]}"#,
+        ] {
             #expect(try await harness.refusal("POST", path, body)?.code == .invalidArgument)
         }
+        let absent = "projects/p/databases/absent:bulkDeleteDocuments"
+        #expect(try await harness.refusal("POST", absent, #"{"collectionIds": ["a"]}"#)?.code == .notFound)
+        #expect(try count("b") == 5)
+        operation = try await harness.call("POST", path, #"{"namespaceIds": [""]}"#, as: OperationMessage.self)
+        #expect(try await harness.end(of: operation).error == nil)
+        #expect(try count("b") == 0)
     }
 }

@@ -73,13 +73,14 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder.path + "/outside", withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(
             atPath: root + "/link", withDestinationPath: folder.path + "/outside")
+        try FileManager.default.createSymbolicLink(atPath: root + "/round", withDestinationPath: "round")
         for (uri, code) in [
             ("gs://bucket/x", Status.Code.invalidArgument), ("s3://bucket/x", .invalidArgument),
             ("file://host/x", .invalidArgument), ("file:x%zz", .notFound), ("../x", .permissionDenied),
             ("a/../../x", .permissionDenied), ("../\u{301}x", .permissionDenied), ("/etc", .permissionDenied),
             ("file:///etc", .permissionDenied),
             ("link/x", .permissionDenied), ("link", .permissionDenied), ("file://\(root)-more/x", .permissionDenied),
-            ("absent", .notFound), ("a/./../absent", .notFound), (".", .invalidArgument), ("", .invalidArgument),
+            ("round/x", .invalidArgument), ("absent", .notFound), ("a/./../absent", .notFound), (".", .invalidArgument), ("", .invalidArgument),
         ] {
             #expect(try await refusal("import", #"{"inputUriPrefix": "\#(uri)"}"#) == code, "\(uri)")
             if code == .permissionDenied || uri.hasPrefix("gs:") {
@@ -101,9 +102,32 @@ import Testing
         #expect(try TransferData.export(root + "/a/\u{301}x") == TransferData.documents(harness.database))
     }
 
+    /// The next start would remove it.
+    @Test func namesOfUnfinishedExportsAreNoNames() async throws {
+        for uri in [".partial-x", "a/.partial-x/b", "file://\(root)/.partial-"] {
+            #expect(try await refusal("export", #"{"outputUriPrefix": "\#(uri)"}"#) == .invalidArgument, "\(uri)")
+        }
+        #expect(try await refusal("export", #"{"outputUriPrefix": "a.partial-x/partial-x"}"#) == nil)
+    }
+
+    /// Noticed before documents are read, not when all else is written.
+    @Test func namesThatFilesCannotHaveAreRefused() async throws {
+        let long = String(repeating: "x", count: 240)
+        for body in [#"{"outputUriPrefix": "\#(long)"}"#, #"{"outputUriPrefix": "y", "collectionIds": ["\#(long)"]}"#] {
+            let ended = try await harness.end(of: try await begin("export", body))
+            #expect(ended.error?.code == 3 && ended.error?.message.contains("longer than 255 bytes") == true)
+        }
+        #expect(try TransferData.names(root).isEmpty)
+        let uri = String(repeating: "./", count: 2049)
+        #expect(try await refusal("import", #"{"inputUriPrefix": "\#(uri)"}"#) == .invalidArgument)
+    }
+
     @Test func membersAreChecked() async throws {
+        let many = (0...100).map { "\"c\($0)\"" }.joined(separator: ", ")
         for (body, code) in [
-            (#"{"namespaceIds": ["x"]}"#, Status.Code.invalidArgument),
+            (#"{"collectionIds": [\#(many)]}"#, Status.Code.invalidArgument),
+            (#"{"namespaceIds": ["", ""]}"#, .invalidArgument),
+            (#"{"namespaceIds": ["x"]}"#, .invalidArgument),
             (#"{"collectionIds": ["a", "a"]}"#, .invalidArgument), (#"{"collectionIds": ["a/b"]}"#, .invalidArgument),
             (#"{"snapshotTime": "2023-11-14T22:13:00.5Z"}"#, .invalidArgument),
             (#"{"snapshotTime": "2023-11-14T22:12:30Z"}"#, .invalidArgument),

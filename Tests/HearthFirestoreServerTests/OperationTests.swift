@@ -128,7 +128,7 @@ import Testing
         } while !token.isEmpty
         #expect(names.count == 5 && names == names.sorted())
         let deletion = try await harness.call(
-            "POST", "\(databases)/ops1:bulkDeleteDocuments", "{}", as: OperationMessage.self)
+            "POST", "\(databases)/ops1:bulkDeleteDocuments", #"{"collectionIds": ["c"]}"#, as: OperationMessage.self)
         _ = try await harness.end(of: deletion)
         for (filter, count) in [
             ("done=true", 6), ("done:false", 0), ("metadata.operationState=SUCCESSFUL", 1),

@@ -129,6 +129,18 @@ import Testing
         #expect(reports.count == 1 && values == [.map(count)] && children.count == 2)
     }
 
+    /// A character may have any number of accents, and so may the name of a member.
+    @Test(arguments: ["VISITED", "FULL"])
+    func reportedValuesAreShort(_ level: String) throws {
+        let long = "a" + String(repeating: "\u{301}", count: 50_000)
+        let data = #"{"owner":"\#(long)","\#(long)":{"a":"\#(long)"}}"#
+        let results = try test(
+            #"{"expectation":"DENY","expressionReportLevel":"\#(level)",\#(request("get")),"resource":{"data":\#(data)}}"#
+        )
+        #expect(results[0].fields.reduce(0) { $0 + "\($1)".utf8.count } < 100_000)
+        #expect(results[0]["state"] == Self.success)
+    }
+
     @Test func errorsOfTheSourceAreNoErrorsOfTheRequest() throws {
         let rules = try RulesetHarness()
         func issues(_ source: String) throws -> [Value] {

@@ -221,6 +221,22 @@ import Testing
         #expect(control.progress.documentCount == count)
     }
 
+    /// Also while nothing that it reads is wanted.
+    @Test func aCancelledImportOfFewDocumentsEnds() async throws {
+        let control = TransferControl()
+        control.cancel()
+        let database = try database()
+        let failure = status { () throws(Status) in
+            _ = try importFolder(
+                TransferData.folder("types"), to: database,
+                {
+                    $0.collectionIDs = ["absent"]
+                    $0.verifies = false
+                }, control: control)
+        }
+        #expect(failure?.code == .cancelled)
+    }
+
     @Test func aDiskThatFailsEndsAnImport() throws {
         let store = FaultyStore()
         let database = try database(DatabaseName(project: "p"), store)
@@ -248,13 +264,15 @@ import Testing
     /// Commits that are too large together are divided.
     @Test func commitsThatAreTooLargeAreDivided() async throws {
         let source = try database()
-        // Each document has 12,000 index entries; 80,000 records are the limit of a commit.
+        // Each document has 6,000 index entries; 80,000 records are the limit of a commit.
         let elements = (0..<6000).map { Value.integer(Int64($0)) }
-        for number in 0..<9 { try await source.put("c/\(number)", ["a": .array(elements)]) }
+        for number in 0..<14 { try await source.put("c/\(number)", ["a": .array(elements)]) }
         _ = try export(source, to: "out")
         let target = try database(DatabaseName(project: "q"))
-        #expect(try importFolder(folder.path + "/out", to: target).documentCount == 9)
+        #expect(try importFolder(folder.path + "/out", to: target).documentCount == 14)
         #expect(try TransferData.documents(target) == TransferData.documents(source))
+        try BulkDelete(target, ["c"]).run(TransferControl())
+        #expect(try TransferData.documents(target).isEmpty)
     }
 
     @Test func triggersGetNoEventsWhenThatIsWanted() throws {
@@ -287,5 +305,17 @@ import Testing
         #expect(stopped.wait())
         thread.join()
         #expect(status { () throws(Status) in try service.enter(TransferControl()) }?.code == .unavailable)
+    }
+
+    /// Who gets the end of one may begin another.
+    @Test func theEndOfOneIsTheChanceOfAnother() throws {
+        let service = TransferService(longReads: reads)
+        let controls = (0..<Limits.transfersMax).map { _ in TransferControl() }
+        for control in controls { try service.enter(control) }
+        let next = Promise<Status.Code?>()
+        service.run(controls[0], { () throws(Status) in }) { _ in
+            next.give(status { () throws(Status) in try service.enter(TransferControl()) }?.code)
+        }
+        #expect(next.wait() == nil)
     }
 }

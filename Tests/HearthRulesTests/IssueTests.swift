@@ -33,6 +33,31 @@ import Testing
         #expect(count > 160)
     }
 
+    @Test func positionsAreThoseOfCharacters() {
+        for length in [0, 1, 127, 128, 129, 500] {
+            let lines = [String(repeating: "é", count: length), String(repeating: "a€", count: length), ""]
+            let source = Array(lines.joined(separator: "\n").utf8)
+            let index = LineIndex(source)
+            var (line, column) = (1, 1)
+            for offset in 0...source.count {
+                if offset < source.count, source[offset] & 0xC0 == 0x80 { continue }
+                let found = index.position(Int32(offset))
+                #expect(found.line == line && found.column == column, "\(length), byte \(offset)")
+                column += 1
+                if offset < source.count, source[offset] == UInt8(ascii: "\n") { (line, column) = (line + 1, 1) }
+            }
+        }
+    }
+
+    /// Rules on one line took time that grew with the square of their length: minutes, in a debug build.
+    @Test(.timeLimit(.minutes(1)))
+    func longLinesAreCompiled() {
+        let rules = (0..<2200).map { number in
+            "match /c\(number)/{d} { allow get: if resource.data.a\(number) == 'x' && request.auth.uid == 'y'; } "
+        }
+        #expect(Ruleset.compile(service(rules.joined())).ruleset != nil)
+    }
+
     @Test func aSourceWithErrorsHasNoRuleset() {
         #expect(Ruleset.compile(service("match /c/{d} { allow get: if 1 +; }")).ruleset == nil)
         let warned = Ruleset.compile(service("match /c/{d} { allow get: if nope; }"))

@@ -16,6 +16,8 @@ package struct EntityReader {
     /// The properties of the message that is read, behind those of the messages around it.
     private var properties: [Property] = []
     private var path: [UInt8] = []
+    /// Properties of the record, those of its maps among them.
+    private var propertyCount = 0
 
     private struct Property {
         var name: Range<Int>
@@ -32,6 +34,7 @@ package struct EntityReader {
     /// - Throws: INVALID_ARGUMENT when the record is malformed, or holds what Firestore's documents do not have.
     package mutating func read(_ record: UnsafeRawBufferPointer) throws(Status) -> ExportedDocument {
         properties.removeAll(keepingCapacity: true)
+        propertyCount = 0
         guard let key = try scan(record, 0..<record.count) else { throw Self.malformed("it has no key") }
         try readKey(record, key)
         let path = String(decoding: self.path, as: UTF8.self)
@@ -63,6 +66,12 @@ package struct EntityReader {
             switch tag {
             case EntityFormat.Entity.key: key = try reader.readRange()
             case EntityFormat.Entity.property, EntityFormat.Entity.rawProperty:
+                // Each counts at least a byte of the document's size; what cannot be a document is not held in memory.
+                propertyCount += 1
+                if propertyCount > Limits.documentSizeBytesMax {
+                    throw .invalidArgument(
+                        "It has more values than a document of \(Limits.documentSizeBytesMax) bytes can have.")
+                }
                 let property = try Self.property(bytes, try reader.readRange())
                 if isSorted, let last = properties.last, properties.count > base {
                     isSorted = Self.order(bytes, last, property) <= 0

@@ -72,7 +72,17 @@ package final class ExportFolderWriter {
         } else {
             parts = [Part(collectionID: nil)]
         }
+        try Self.checkNames([name + Self.overallSuffix, Folders.name(partial)], parts)
         lock = try FolderLock.create(partial, for: target)
+    }
+
+    /// A name that no file can have is not first noticed when all else is written.
+    private static func checkNames(_ names: [String], _ parts: [Part]) throws(Status) {
+        let names = names + parts.map { Folders.name($0.metadataPath) }
+        if let name = names.first(where: { $0.utf8.count > Int(NAME_MAX) }) {
+            throw .invalidArgument(
+                "The export would have a file \"\(name)\", whose name is longer than \(NAME_MAX) bytes.")
+        }
     }
 
     /// Removes what is unfinished. Nothing may be written afterwards.

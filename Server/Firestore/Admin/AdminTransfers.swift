@@ -64,9 +64,9 @@ extension AdminService {
         )
     }
 
-    /// Runs an export or import that was counted as an operation, which is answered when it has begun.
+    /// Runs an export, import or deletion that was counted as an operation, which is answered when it has begun.
     /// - Parameter metadata: its metadata at the moment; the argument is how it ended, nil while it is under way.
-    private func run<Outcome>(
+    func run<Outcome>(
         _ database: Database, _ control: TransferControl,
         _ metadata: @escaping @Sendable (OperationState?) -> some WireMessage,
         _ job: @escaping @Sendable () throws(Status) -> Outcome, response: some WireMessage,
@@ -96,8 +96,12 @@ extension AdminService {
     static func collectionIDs(
         _ ids: [String], _ namespaceIDs: [String], ignoresRepeats: Bool = false
     ) throws(Status) -> [String]? {
-        if namespaceIDs.contains(where: { !$0.isEmpty }) {
+        guard namespaceIDs.isEmpty || namespaceIDs == [""] else {
             throw .invalidArgument("A Firestore database has the default namespace only.")
+        }
+        if ids.count > Limits.collectionFiltersMax {
+            throw .invalidArgument(
+                "There are \(ids.count) collection ids; at most \(Limits.collectionFiltersMax) may be named.")
         }
         var seen: Set<[UInt8]> = []
         var distinct: [String] = []
@@ -129,9 +133,9 @@ extension AdminService {
             try database.check(readTime: time)
         } catch {
             if error.code != .failedPrecondition { throw error }
-            let seconds = try database.versionRetention().seconds
-            throw .failedPrecondition(
-                "The snapshotTime is too old: versions of this database are kept for \(seconds) seconds.")
+            let earliest = Timestamp(microseconds: try database.versionRetention().earliest)
+            let time = RFC3339.format(seconds: earliest.seconds, nanoseconds: 0)
+            throw .failedPrecondition("The snapshotTime is too old: this database has versions since \(time).")
         }
     }
 }

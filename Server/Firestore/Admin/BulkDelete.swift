@@ -1,17 +1,24 @@
 import HearthConcurrency
-import HearthModel
 import HearthDocuments
+import HearthModel
 import HearthWire
 
-/// Deletion of whole collection groups.
+/// Deletion of whole collection groups. Source: BulkDeleteDocuments in google/firestore/admin/v1/firestore_admin.proto.
 extension AdminService {
     package func bulkDeleteDocuments(
         _ request: BulkDeleteDocumentsRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let name = try DatabaseName(parsing: request.name)
+        if request.collectionIds.isEmpty, request.namespaceIds.isEmpty {
+            throw .invalidArgument(
+                "The collectionIds and namespaceIds must not both be empty; DeleteDatabase deletes a whole database.")
+        }
         let ids = try Self.collectionIDs(request.collectionIds, request.namespaceIds)
-        let database = try directory.database(name)
+        let database = try existing(name)
+        // Before the answer: what the client writes behind it stays.
+        let deletion = try BulkDelete(database, ids)
         let control = TransferControl()
+        try transfers.enter(control, as: .deletion)
         let (operations, start) = (operations, operations.now)
         let metadata: @Sendable (OperationState?) -> BulkDeleteDocumentsMetadata = { ended in
             let progress = control.progress
@@ -19,115 +26,124 @@ extension AdminService {
                 startTime: start, endTime: ended == nil ? nil : operations.now,
                 operationState: ended ?? control.operationState, progressDocuments: progress.documents,
                 progressBytes: progress.bytes, collectionIds: request.collectionIds,
-                namespaceIds: request.namespaceIds, snapshotTime: start)
+                namespaceIds: request.namespaceIds, snapshotTime: TimestampMessage(deletion.readTime))
         }
-        let deletion = BulkDelete(database, ids, control, background: background)
-        operations.begin(
-            database, metadata: { AnyMessage(metadata(nil)) }, cancel: { control.cancel() }
-        ) { begun in
-            answer(begun)
-            guard case .success(let operation) = begun else { return }
-            deletion.run { result in
-                operations.handle(operation).end(
-                    metadata(Self.state(of: result)), result.map { BulkDeleteDocumentsResponse() })
-            }
-        }
+        run(
+            database, control, metadata, { () throws(Status) in try deletion.run(control) },
+            response: BulkDeleteDocumentsResponse(), answer)
     }
 }
 
-/// One deletion: in steps, each with its own commit.
+/// One deletion: of the documents that there are when it is made. Those that are created or changed later stay.
+///
+/// Not a transaction: readers see a part of it. Listeners and triggers get its deletions as any others.
 struct BulkDelete: Sendable {
-    /// Documents that one commit deletes, and that one step counts.
+    /// Documents that are looked at in one snapshot, and that one step counts.
     private static let stepDocuments = 200
     private static let countStep = 4096
 
     private let database: Database
     /// Nil for all documents.
     private let groups: [String?]
-    private let control: TransferControl
-    private let background: AdminService.Background
+    /// Documents of later versions stay.
+    private let version: Int64
+    let readTime: Timestamp
 
     /// - Parameter collectionIDs: the collection groups; nil for all documents.
-    init(
-        _ database: Database, _ collectionIDs: [String]?, _ control: TransferControl,
-        background: @escaping AdminService.Background
-    ) {
+    /// - Throws: UNAVAILABLE when the database can't be read.
+    init(_ database: Database, _ collectionIDs: [String]?) throws(Status) {
         self.database = database
         groups = collectionIDs?.map(Optional.some) ?? [nil]
-        self.control = control
-        self.background = background
+        let view = try database.view()
+        (version, readTime) = (view.version, view.readTime)
     }
 
-    typealias Done = @Sendable (Result<Void, Status>) -> Void
-
-    /// - Parameter done: called once, from any thread.
-    func run(_ done: @escaping Done) {
-        count(groups[...], after: nil, done)
-    }
-
-    private func step(_ done: @escaping Done, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        background({ done(.failure($0)) }) {
-            do throws(Status) {
-                try control.check()
-                try body()
-            } catch {
-                done(.failure(error))
-            }
+    /// Deletes, on the calling thread: not on an event loop, nor on one of the workers.
+    /// - Throws: CANCELLED; why a document could not be deleted, with the number of those that are.
+    func run(_ control: TransferControl) throws(Status) {
+        try count(control)
+        control.update { $0.phase = .processing }
+        // Who changes or deletes a document meanwhile is not an obstacle.
+        let run = CommitRun(database, makesEvents: true, control) { $0.code == .failedPrecondition }
+        let rest = Rest(database, groups[...], version: version, control)
+        do throws(Status) {
+            _ = try run.write { () throws(Status) in try rest.next() }
+        } catch {
+            throw Status(error.code, "\(error.message) \(run.documentCount) documents are deleted.")
+        }
+        control.update { progress in
+            progress.phase = .finalizing
+            progress.estimatedDocumentCount = progress.documentCount
+            progress.estimatedSizeBytes = progress.sizeBytes
         }
     }
 
     /// Counts the documents first, for the estimate.
-    private func count(_ groups: ArraySlice<String?>, after position: [UInt8]?, _ done: @escaping Done) {
-        step(done) { () throws(Status) in
-            guard let group = groups.first else {
-                control.update { $0.phase = .processing }
-                return next(self.groups[...], after: nil, done)
-            }
-            let keys = try database.view().documentKeys(of: group, after: position, limit: Self.countStep)
-            control.update { $0.estimatedDocumentCount += keys.count }
-            let isOver = keys.count < Self.countStep
-            count(isOver ? groups.dropFirst() : groups, after: isOver ? nil : keys.last, done)
+    private func count(_ control: TransferControl) throws(Status) {
+        for group in groups {
+            var last: [UInt8]?
+            repeat {
+                try control.check()
+                let keys = try database.view().documentKeys(of: group, after: last, limit: Self.countStep)
+                control.update { $0.estimatedDocumentCount += keys.count }
+                last = keys.count < Self.countStep ? nil : keys.last
+            } while last != nil
         }
     }
 
-    private func next(_ groups: ArraySlice<String?>, after position: [UInt8]?, _ done: @escaping Done) {
-        step(done) { () throws(Status) in
-            guard let group = groups.first else {
-                control.update { progress in
-                    progress.phase = .finalizing
-                    progress.estimatedDocumentCount = progress.documentCount
-                    progress.estimatedSizeBytes = progress.sizeBytes
-                }
-                return done(.success(()))
-            }
-            let view = try database.view()
-            let keys = try view.documentKeys(of: group, after: position, limit: Self.stepDocuments)
-            guard let last = keys.last else { return next(groups.dropFirst(), after: nil, done) }
-            var size = 0
-            for key in keys {
-                _ = try view.snapshot.read(.documents, key) { size += key.count + $0.count }
-            }
-            let writes = keys.compactMap(DocumentKey.decode).map { path in
-                Write(document: ResourceName(database: database.name, path: path), operation: .delete)
-            }
-            database.commit(writes) { [size] result in
-                switch result {
-                case .success:
-                    add(writes.count, size)
-                    next(groups, after: last, done)
-                case .failure(let status): done(.failure(status))
-                }
+    /// The documents that are still to be deleted; belongs to the deletion's thread.
+    private final class Rest {
+        private let database: Database
+        private var groups: ArraySlice<String?>
+        /// Documents of later versions stay.
+        private let version: Int64
+        private let control: TransferControl
+        private var position: [UInt8]?
+        private var found = Queue<CommitRun.Item>()
+        private var count = 0
+        private var sizeBytes = 0
+
+        init(_ database: Database, _ groups: ArraySlice<String?>, version: Int64, _ control: TransferControl) {
+            self.database = database
+            self.groups = groups
+            self.version = version
+            self.control = control
+        }
+
+        func next() throws(Status) -> CommitRun.Item? {
+            while true {
+                if let item = found.popFirst() { return item }
+                guard let group = groups.first else { return nil }
+                try control.check()
+                let view = try database.view()
+                let keys = try view.documentKeys(of: group, after: position, limit: BulkDelete.stepDocuments)
+                position = keys.last
+                if keys.isEmpty { groups.removeFirst() }
+                for key in keys { try take(key, view) }
+                report()
             }
         }
-    }
 
-    private func add(_ documents: Int, _ size: Int) {
-        control.update { progress in
-            progress.documentCount += documents
-            progress.sizeBytes += size
-            progress.estimatedDocumentCount = max(progress.estimatedDocumentCount, progress.documentCount)
-            let share = Double(progress.estimatedDocumentCount) / Double(max(1, progress.documentCount))
-            progress.estimatedSizeBytes = Int(Double(progress.sizeBytes) * share)
+        private func take(_ key: [UInt8], _ view: ReadView) throws(Status) {
+            guard let path = DocumentKey.decode(key), let document = try view.document(key: key),
+                document.updateVersion <= version
+            else { return }
+            let size = key.count + document.fields.count
+            count += 1
+            sizeBytes += size
+            let write = Write(
+                document: ResourceName(database: database.name, path: path), operation: .delete,
+                precondition: .updateTime(Timestamp(microseconds: document.updateVersion)))
+            found.append(CommitRun.Item(write: write, sizeBytes: size, positionBytes: sizeBytes))
+        }
+
+        private func report() {
+            let (count, size) = (count, sizeBytes)
+            control.update { progress in
+                progress.estimatedDocumentCount = max(progress.estimatedDocumentCount, count)
+                let share = Double(progress.estimatedDocumentCount) / Double(max(1, count))
+                progress.estimatedSizeBytes = Int(Double(size) * share)
+            }
         }
     }
 }

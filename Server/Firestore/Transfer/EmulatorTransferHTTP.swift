@@ -141,7 +141,7 @@ package struct EmulatorTransferHTTP: HTTPExtension {
                     done(result.map { _ in }.mapError(Self.asEmulator))
                 }
             case .bulkDelete:
-                BulkDelete(database, try request.collectionIDs(), control, background: admin.background).run(done)
+                try transfers.delete(try BulkDelete(database, try request.collectionIDs()), control, done)
             }
         } catch {
             done(.failure(error))

@@ -33,6 +33,12 @@ package struct ExportRoot: Sendable {
     func newFolder(_ uri: String, now: Timestamp) throws(Status) -> String {
         var folder = try resolve(uri)
         if folder == path { folder += "/" + Self.generatedName(now) }
+        // Such a folder would be taken for an unfinished export, and be removed at the next start.
+        for name in folder.utf8.dropFirst(path.utf8.count).split(separator: UInt8(ascii: "/"))
+        where name.starts(with: Folders.partialPrefix.utf8) {
+            throw .invalidArgument(
+                "The name \"\(String(Substring(name)))\" begins like that of an unfinished export; choose another one.")
+        }
         guard Folders.exists(folder) else { return folder }
         guard Folders.isFolder(folder), try Folders.names(folder).isEmpty else {
             throw Status(.alreadyExists, "\(Self.uri(folder)) exists, and is not an empty folder.")
@@ -71,6 +77,10 @@ package struct ExportRoot: Sendable {
     // MARK: Paths
 
     private func resolve(_ uri: String) throws(Status) -> String {
+        if uri.utf8.count > Limits.exportURIBytesMax {
+            throw .invalidArgument(
+                "A URI has at most \(Limits.exportURIBytesMax) bytes; this one has \(uri.utf8.count).")
+        }
         let string = try plainPath(uri)
         guard !string.utf8.contains(0) else { throw .invalidArgument("A path must not hold NUL bytes.") }
         guard string.utf8.count < PATH_MAX else {

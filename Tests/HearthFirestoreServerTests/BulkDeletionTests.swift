@@ -1,0 +1,142 @@
+import HearthConcurrency
+import HearthEngine
+import HearthModel
+import HearthTestDoubles
+import HearthTestSupport
+import HearthWire
+import Synchronization
+import Testing
+
+@testable import HearthDocuments
+@testable import HearthFirestoreServer
+
+/// Deletions of collection groups beside others who write.
+@Suite struct BulkDeletionTests {
+    private func write(_ database: Database, _ path: String, _ value: Int64 = 1) -> Write {
+        let path = ResourcePath(path.split(separator: "/").map(String.init))
+        return Write(
+            document: ResourceName(database: database.name, path: path),
+            operation: .update(fields: MapValue([.init(name: "n", value: .integer(value))]), mask: nil))
+    }
+
+    private func database(count: Int, clock: any Clock = SystemClock()) async throws -> Database {
+        let database = try Database(name: DatabaseName(project: "p"), store: MemoryStore(), clock: clock)
+        for first in stride(from: 0, to: count, by: 250) {
+            try await database.commit(
+                (first..<min(first + 250, count)).map { write(database, "c/\(10_000 + $0)") })
+        }
+        return database
+    }
+
+    /// Writes two documents beside the first deletions: one that is there, and a new one.
+    private final class Beside: EventRecorder {
+        private let writes: [Write]
+        private let database: Mutex<Database?>
+        private let ended = Countdown(of: 2)
+
+        init(_ database: Database, _ writes: [Write]) {
+            self.writes = writes
+            self.database = Mutex(database)
+        }
+
+        final class Countdown: Sendable {
+            private let left: Atomic<Int>
+            init(of count: Int) { left = Atomic(count) }
+            func count() { left.subtract(1, ordering: .relaxed) }
+            var isOver: Bool { left.load(ordering: .relaxed) == 0 }
+        }
+
+        var isOver: Bool { ended.isOver }
+
+        func record(_ set: ChangeSet, by author: [UInt8], in transaction: any StoreTransaction) {
+            let first = database.withLock { database in
+                defer { database = nil }
+                return database
+            }
+            for write in first == nil ? [] : writes { first?.commit([write]) { [ended] _ in ended.count() } }
+        }
+
+        func ended(isDurable: Bool) {}
+        func clear(in transaction: any StoreTransaction) {}
+        var neededVersion: Int64? { nil }
+    }
+
+    /// Source: BulkDeleteDocuments: "Documents created or updated after the underlying system starts to process the request
+    /// will not be deleted."
+    @Test func documentsThatAreWrittenMeanwhileStay() async throws {
+        let database = try await database(count: 3000)
+        let beside = Beside(database, [write(database, "c/12999", 2), write(database, "c/9", 2)])
+        database.setRecorder(beside)
+        let control = TransferControl()
+        try BulkDelete(database, ["c"]).run(control)
+        #expect(await eventually { beside.isOver })
+        let rest = try TransferData.documents(database)
+        #expect(rest.keys.sorted() == ["c/12999", "c/9"])
+        #expect(control.progress.documentCount >= 2999 && control.progress.phase == .finalizing)
+    }
+
+    /// A client may write as soon as it has the answer.
+    @Test func itIsOfTheMomentOfTheRequest() async throws {
+        let database = try await database(count: 2)
+        let deletion = try BulkDelete(database, ["c"])
+        try await database.commit([write(database, "c/10001", 2)])
+        try deletion.run(TransferControl())
+        #expect(try TransferData.documents(database).keys.sorted() == ["c/10001"])
+    }
+
+    @Test func aDocumentThatATransactionHoldsIsWaitedFor() async throws {
+        let clock = StoppedClock()
+        let database = try await database(count: 10, clock: clock)
+        let id = try database.begin(.readWrite(retry: nil))
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            database.read(.transaction(id), [.document(ResourcePath(["c", "10003"]))]) { result in
+                continuation.resume(with: result.map { _ in })
+            }
+        }
+        let ended = Promise<Status?>()
+        let thread = testThread {
+            do throws(Status) {
+                try BulkDelete(database, ["c"]).run(TransferControl())
+                ended.give(nil)
+            } catch {
+                ended.give(error)
+            }
+        }
+        // It gives up after two seconds, and the transaction loses its lock after five.
+        #expect(
+            await eventually {
+                if database.statistics.queuedCommits > 0 {
+                    clock.advance(seconds: 0.1)
+                    database.tick()
+                }
+                return ended.isGiven
+            })
+        #expect(ended.wait() == nil)
+        thread.join()
+        #expect(try TransferData.documents(database).isEmpty)
+    }
+
+    @Test func itIsCancelledAndStopped() async throws {
+        let database = try await database(count: 10)
+        let service = TransferService(longReads: LongReads())
+        let control = TransferControl()
+        control.cancel()
+        let ended = Promise<Status.Code?>()
+        try service.delete(try BulkDelete(database, ["c"]), control) { result in
+            if case .failure(let status) = result { ended.give(status.code) } else { ended.give(nil) }
+        }
+        #expect(ended.wait() == .cancelled)
+        #expect(try TransferData.documents(database).count == 10)
+        // They are not counted with exports and imports.
+        let deletions = (0..<Limits.deletionsMax).map { _ in TransferControl() }
+        #expect(await eventually { (try? service.enter(deletions[0], as: .deletion)) != nil })
+        for control in deletions.dropFirst() {
+            #expect(await eventually { (try? service.enter(control, as: .deletion)) != nil })
+        }
+        #expect(throws: Status.self) { try service.enter(TransferControl(), as: .deletion) }
+        let transfer = TransferControl()
+        try service.enter(transfer)
+        for control in deletions + [transfer] { service.leave(control) }
+        service.stop()
+    }
+}
