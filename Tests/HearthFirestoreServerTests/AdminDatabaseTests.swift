@@ -1,6 +1,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthDocuments
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -204,5 +205,25 @@ import Testing
         for body in [#"{"namespaceIds": ["x"]}"#, #"{"collectionIds": ["a", "a"]}"#] {
             #expect(try await harness.refusal("POST", path, body)?.code == .invalidArgument)
         }
+        let absent = try DatabaseName(parsing: "projects/p/databases/absent")
+        #expect(
+            try await harness.refusal("POST", absent.string + ":bulkDeleteDocuments", "{}")?.code == .notFound)
+        #expect(try !harness.registry.exists(absent))
+    }
+
+    @Test func aCancelledBulkDeletionDeletesNoMore() async throws {
+        let database = try harness.database
+        try await database.put("a/b", ["x": .integer(1)])
+        let control = TransferControl()
+        control.cancel()
+        let ended = Promise<Result<Void, Status>>()
+        BulkDelete(database, nil, control) { _, body in body() }.run { ended.give($0) }
+        do throws(Status) {
+            try ended.wait().get()
+            Issue.record("It goes on.")
+        } catch {
+            #expect(error.code == .cancelled)
+        }
+        #expect(try database.view().documentKeys(of: "a", after: nil, limit: 2).count == 1)
     }
 }

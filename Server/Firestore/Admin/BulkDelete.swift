@@ -10,7 +10,7 @@ extension AdminService {
     ) throws(Status) {
         let name = try DatabaseName(parsing: request.name)
         let ids = try Self.collectionIDs(request.collectionIds, request.namespaceIds)
-        let database = try directory.database(name)
+        let database = try existing(name)
         let control = TransferControl()
         let (operations, start) = (operations, operations.now)
         let metadata: @Sendable (OperationState?) -> BulkDeleteDocumentsMetadata = { ended in
