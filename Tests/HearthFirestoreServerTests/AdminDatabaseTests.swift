@@ -1,6 +1,7 @@
 @testable import HearthConcurrency
 import HearthModel
 import HearthDocuments
+import HearthTestSupport
 import HearthWire
 import Testing
 
@@ -205,8 +206,10 @@ import Testing
         ] {
             #expect(try await harness.refusal("POST", path, body)?.code == .invalidArgument)
         }
-        let absent = "projects/p/databases/absent:bulkDeleteDocuments"
-        #expect(try await harness.refusal("POST", absent, #"{"collectionIds": ["a"]}"#)?.code == .notFound)
+        let absent = try DatabaseName(parsing: "projects/p/databases/absent")
+        let deletion = absent.string + ":bulkDeleteDocuments"
+        #expect(try await harness.refusal("POST", deletion, #"{"collectionIds": ["a"]}"#)?.code == .notFound)
+        #expect(try !harness.registry.exists(absent))
         #expect(try count("b") == 5)
         operation = try await harness.call("POST", path, #"{"namespaceIds": [""]}"#, as: OperationMessage.self)
         #expect(try await harness.end(of: operation).error == nil)

@@ -1,6 +1,7 @@
 import Foundation
 import HearthExport
 import HearthModel
+import HearthTestDoubles
 import HearthTestSupport
 import HearthWire
 import Testing
@@ -88,6 +89,13 @@ import Testing
             }
         }
         #expect(try TransferData.names(folder.path + "/outside").isEmpty)
+        // A file of an export that is a link.
+        folder.write("outside/x.overall_export_metadata", "")
+        try FileManager.default.createDirectory(atPath: root + "/linked", withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: root + "/linked/linked.overall_export_metadata",
+            withDestinationPath: folder.path + "/outside/x.overall_export_metadata")
+        #expect(try await refusal("import", #"{"inputUriPrefix": "linked"}"#) == .permissionDenied)
         let without = AdminHarness()
         let status = try await without.refusal("POST", "\(without.root):exportDocuments", "{}")
         #expect(status?.code == .failedPrecondition && status?.message.contains("--export-folder") == true)
@@ -189,6 +197,19 @@ import Testing
         #expect(try await refusal("export", #"{"outputUriPrefix": "x"}"#) == .resourceExhausted)
         for control in controls { harness.transfers.leave(control) }
         #expect(try await refusal("export", #"{"outputUriPrefix": "x"}"#) == nil)
+    }
+
+    /// One that could not be stored is not counted.
+    @Test func operationsThatDoNotBeginAreNotUnderWay() async throws {
+        let store = FaultyStore()
+        let harness = try AdminHarness(provider: OneStore(store), exportFolder: root, clock: clock)
+        try await harness.database.put("c/d", ["n": .integer(1)])
+        let path = "\(harness.root):exportDocuments"
+        for _ in 0...Limits.transfersMax {
+            store.refuse(transactions: 1)
+            #expect(try await harness.refusal("POST", path, #"{"outputUriPrefix": "x"}"#)?.code == .unavailable)
+        }
+        #expect(try await harness.refusal("POST", path, #"{"outputUriPrefix": "x"}"#) == nil)
     }
 
     /// What an earlier process left is removed at the start, and nothing else.

@@ -157,6 +157,54 @@ import Testing
         #expect(try await list(harness, "ops1").operations.isEmpty)
     }
 
+    /// What was deleted while it was under way is not stored again when it ends.
+    @Test func deletedOperationsStayDeleted() throws {
+        let harness = AdminHarness()
+        let (database, table) = (try harness.database, harness.admin.operations)
+        func begin() throws -> OperationMessage {
+            let begun = Promise<Result<OperationMessage, Status>>()
+            table.begin(database, metadata: { AnyMessage(CreateDatabaseMetadata()) }) { begun.give($0) }
+            return try begun.wait().get()
+        }
+        let operation = try begin()
+        let deleted = Promise<Result<Void, Status>>()
+        try table.delete(operation.name) { deleted.give($0) }
+        try deleted.wait().get()
+        #expect(throws: Status.self) { try table.operation(operation.name) }
+        table.handle(operation).end(CreateDatabaseMetadata(), Result<EmptyMessage, Status>.success(EmptyMessage()))
+        // Notes change in their order.
+        let next = try begin()
+        #expect(throws: Status.self) { try table.operation(operation.name) }
+        #expect(try table.operations(of: database.name).map(\.name) == [next.name])
+    }
+
+    @Test func deletionsAreBounded() async throws {
+        let harness = AdminHarness()
+        let name = try DatabaseName(parsing: "\(databases)/ops1")
+        let names = (0...Limits.operationsOfDeletedMax).map { _ in
+            harness.admin.operations.completeDeletion(
+                of: name, metadata: DeleteDatabaseMetadata(), response: EmptyMessage()
+            ).name
+        }
+        #expect(try harness.admin.operations.operations(of: name).map(\.name) == Array(names.dropFirst()))
+    }
+
+    /// Beyond the bound nobody waits: the answer is what there is.
+    @Test func thoseWhoWaitAreBounded() throws {
+        let harness = AdminHarness()
+        let table = harness.admin.operations
+        let begun = Promise<Result<OperationMessage, Status>>()
+        table.begin(try harness.database, metadata: { AnyMessage(CreateDatabaseMetadata()) }) { begun.give($0) }
+        let operation = try begun.wait().get()
+        let waiting = (0..<Limits.operationWaitersMax).map { _ in Promise<Result<OperationMessage, Status>>() }
+        for promise in waiting { table.wait(operation.name, milliseconds: 60_000) { promise.give($0) } }
+        let more = Promise<Result<OperationMessage, Status>>()
+        table.wait(operation.name, milliseconds: 60_000) { more.give($0) }
+        #expect(more.isGiven && !waiting.contains { $0.isGiven })
+        table.handle(operation).end(CreateDatabaseMetadata(), Result<EmptyMessage, Status>.success(EmptyMessage()))
+        for promise in waiting { #expect(try promise.wait().get().done) }
+    }
+
     @Test func anEndThatCannotBeStoredIsShownAllTheSame() async throws {
         let store = FaultyStore()
         let harness = try AdminHarness(provider: OneStore(store))

@@ -171,6 +171,21 @@ import Testing
         #expect(try TransferData.names(folder.path) == ["taken"])
     }
 
+    @Test func foldersThatWereMadeForAnExportThatFailsAreRemoved() async throws {
+        let database = try database()
+        try await database.put("c/d", ["n": .integer(1)])
+        try Folders.create(folder.path + "/a")
+        var options = ExportJob.Options(path: folder.path + "/a/b/c/out", name: "out")
+        options.makesParents = true
+        let job = ExportJob(database, options, longReads: reads)
+        let control = TransferControl()
+        control.cancel()
+        #expect(status { () throws(Status) in _ = try job.run(control) }?.code == .cancelled)
+        #expect(try TransferData.names(folder.path) == ["a"])
+        #expect(try job.run(TransferControl()).documentCount == 1)
+        #expect(Folders.exists(options.path))
+    }
+
     @Test func aFolderThatIsBeingFilledIsNotFilledTwiceNorRemoved() async throws {
         let database = try database()
         try await database.put("c/d", ["n": .integer(1)])
@@ -259,6 +274,27 @@ import Testing
         #expect(outcome.documentCount == 60 && control.progress.documentCount == 60)
         #expect(store.operations > 60)
         #expect(try TransferData.documents(database) == TransferData.lines("types"))
+    }
+
+    /// The later of two documents of one name wins, even when the commit of the first must be repeated.
+    @Test func documentsOfOneNameKeepTheirOrder() throws {
+        let writer = try ExportFolderWriter(
+            folder.path + "/twice", name: "twice", database: DatabaseName(project: "p"), startTime: SystemClock().now())
+        func write(_ name: String, _ value: Int64) throws {
+            let fields = FieldsCodec.encode(MapValue([.init(name: "n", value: .integer(value))]))
+            try writer.write(path: "c/\(name)", fields: fields)
+        }
+        // More than one commit has.
+        for number in 0..<250 { try write("\(number)", 1) }
+        for number in 0..<250 { try write("\(number)", 2) }
+        try writer.finish(endTime: SystemClock().now(), replaces: false)
+        let store = FaultyStore()
+        let database = try database(DatabaseName(project: "p"), store)
+        store.fail(at: 0, with: .aborted("Another one was first."))
+        #expect(try importFolder(folder.path + "/twice", to: database).documentCount == 500)
+        let second = FieldsCodec.encode(MapValue([.init(name: "n", value: .integer(2))]))
+        let documents = try TransferData.documents(database)
+        #expect(documents.count == 250 && documents.values.allSatisfy { $0 == second })
     }
 
     /// Commits that are too large together are divided.

@@ -157,7 +157,7 @@ struct DeadLetterTests {
         let bench = try Bench(
             [try definition(refusing.url, ", \"retry\": {\"maxAttempts\": 1}")], MemoryStore(), name)
         // More than one step of a replay has.
-        let count = 1200
+        let count = 600
         for number in 0..<count { _ = try commit(number, bench) }
         #expect(await eventually { bench.service.deadLetterCount("t") == count })
         #expect(try bench.service.replay(ofDeadLetters: "t").run() == count)
