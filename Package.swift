@@ -402,7 +402,8 @@ let package = Package(
             name: "HearthToolTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthTriggers", "HearthBackup", "HearthToolSupport", "HearthTestSupport",
+                "HearthRealtimeServer", "HearthTriggers", "HearthBackup", "HearthConcurrency", "HearthNetwork",
+                "HearthLoadClient", "HearthToolSupport", "HearthTestSupport",
                 "hearth",
                 "hearth-bench",
             ],

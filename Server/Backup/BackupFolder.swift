@@ -155,7 +155,7 @@ package final class BackupFolder: BackupTarget {
 
     private static let depthMax = 64
 
-    private static func removeTree(_ path: String, depth: Int) throws(Status) {
+    private static func removeTree(_ path: String, depth: Int, triesLeft: Int = 100) throws(Status) {
         if depth > depthMax { throw .failedPrecondition("\(path) is too deep to be removed.") }
         for name in try DataFolder.names(path) {
             let entry = "\(path)/\(name)"
@@ -166,6 +166,13 @@ package final class BackupFolder: BackupTarget {
                 try DataFolder.remove(entry)
             }
         }
-        if rmdir(path) != 0, errno != ENOENT { throw DataFolder.failure("remove \(path)") }
+        if rmdir(path) == 0 { return }
+        let code = errno
+        if code == ENOENT { return }
+        // A restore that a signal ends may have made another file meanwhile.
+        if code == ENOTEMPTY || code == EEXIST, triesLeft > 0 {
+            return try removeTree(path, depth: depth, triesLeft: triesLeft - 1)
+        }
+        throw DataFolder.failure("remove \(path)", code)
     }
 }

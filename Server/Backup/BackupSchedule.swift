@@ -53,20 +53,33 @@ package final class BackupSchedule: @unchecked Sendable {
         self.log = log
     }
 
-    /// Whether a folder, which may not exist yet, is another one or inside of it.
+    /// Whether a folder is another one or inside of it. Neither needs to exist.
     package static func isInside(_ folder: String, _ other: String) -> Bool {
-        var path = folder
-        var behind = ""
+        components(folder).starts(with: components(other))
+    }
+
+    /// The components of an absolute path, without links, `.` and `..`.
+    private static func components(_ path: String) -> [[UInt8]] {
+        var existing = path
+        var missing: [UInt8] = []
         while true {
-            if let found = resolved(path) {
-                guard let other = resolved(other) else { return false }
-                return (found + behind + "/").hasPrefix(other + "/")
+            if let found = resolved(existing.isEmpty ? "." : existing) {
+                return components(Array(found.utf8) + [UInt8(ascii: "/")] + missing)
             }
-            let parent = BackupFolder.parent(of: path)
-            if parent == path { return false }
-            behind = (parent == "." ? "/" + path : String(path.dropFirst(parent == "/" ? 0 : parent.count))) + behind
-            path = parent
+            let parent = BackupFolder.parent(of: existing)
+            // Not even the folder in which the process runs.
+            if parent == existing { return components(missing) }
+            missing = [UInt8(ascii: "/")] + existing.utf8.dropFirst(parent == "." ? 0 : parent.utf8.count) + missing
+            existing = parent
         }
+    }
+
+    private static func components(_ path: [UInt8]) -> [[UInt8]] {
+        var found: [[UInt8]] = []
+        for component in path.split(separator: UInt8(ascii: "/")) where !component.elementsEqual(".".utf8) {
+            if component.elementsEqual("..".utf8) { _ = found.popLast() } else { found.append(Array(component)) }
+        }
+        return found
     }
 
     private static func resolved(_ path: String) -> String? {
@@ -147,7 +160,10 @@ package final class BackupSchedule: @unchecked Sendable {
         try folder.synchronize()
         try folder.rename(to: "\(configuration.folder)/\(Self.name(now))")
         do throws(Status) {
-            for old in try backups().dropLast(configuration.keep) {
+            // Those of the future were made while the clock was ahead, and so before this one.
+            let found = try backups()
+            let oldestFirst = found.filter { $0.seconds > now } + found.filter { $0.seconds <= now }
+            for old in oldestFirst.dropLast(configuration.keep) {
                 // What is left when the process ends meanwhile has a name that says so.
                 let path = "\(configuration.folder)/\(old.name)"
                 if Glibc.rename(path, path + Self.partialSuffix) != 0 { throw DataFolder.failure("rename \(path)") }

@@ -63,6 +63,8 @@ struct BackupRun {
     /// Throws when the backup has to end.
     let check: () throws(Status) -> Void
     private(set) var manifest: BackupManifest
+    /// The paths of files that belong to no database.
+    private var written: Set<String> = []
     /// The time between the first and the last commit that the databases' images end with.
     private(set) var spreadMilliseconds = 0
 
@@ -119,6 +121,7 @@ struct BackupRun {
     ) throws(Status) {
         defer { image.close() }
         let path = isNamespace ? "\(source.namespaceFolder)/\(member.file)" : member.file
+        try addIDs(of: member, isNamespace: isNamespace, to: target)
         let digest = SHA256Digest()
         try target.begin(path, bytes: image.sizeBytes)
         var offset = 0
@@ -145,6 +148,23 @@ struct BackupRun {
         try target.end()
         let file = BackupManifest.File(path: path, bytes: offset, sha256: digest.finish())
         manifest.databases.append(try entry(member, image, file, isNamespace: isNamespace))
+    }
+
+    /// A database that was deleted since has no files with its full ids any more, without which nobody finds it.
+    private mutating func addIDs(
+        of member: ImageSession.Member, isNamespace: Bool, to target: any BackupTarget
+    ) throws(Status) {
+        let prefix = isNamespace ? "\(source.namespaceFolder)/" : ""
+        for (file, id) in DatabaseFileName.idFiles(of: member.name) where written.insert(prefix + file).inserted {
+            let bytes = Array(id.utf8)
+            let digest = SHA256Digest()
+            bytes.withUnsafeBytes { digest.add($0) }
+            try target.begin(prefix + file, bytes: bytes.count)
+            try target.write(bytes)
+            try target.end()
+            manifest.files.append(
+                BackupManifest.File(path: prefix + file, bytes: bytes.count, sha256: digest.finish()))
+        }
     }
 
     private func entry(
@@ -190,6 +210,7 @@ struct BackupRun {
             offset += bytes.count
         }
         try target.end()
+        written.insert(path)
         manifest.files.append(BackupManifest.File(path: path, bytes: size, sha256: digest.finish()))
     }
 }

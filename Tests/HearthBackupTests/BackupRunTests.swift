@@ -86,6 +86,28 @@ struct BackupRunTests {
         #expect(try snapshot.count(.documents, KeyRange(lower: [], upper: nil), limit: .max) == 5)
     }
 
+    /// Nobody would find the database without the file with its id, which is deleted with it.
+    @Test func aDatabaseThatIsDeletedMeanwhileIsWholeInTheBackup() throws {
+        let site = try site()
+        defer { site.close() }
+        let names = [long, long + "2"].map { DatabaseName(project: long, database: $0) }
+        for name in names {
+            let store = try site.databases.open(name)
+            try put(store, 5)
+            store.close()
+        }
+        let target = try BackupFolder(folder.path + "/backup")
+        var run = BackupRun(site.source, check: {})
+        try run.run { () throws(Status) in
+            for name in names { try site.databases.delete(name) }
+            return target
+        }
+        #expect(try BackupManifest(parsing: try #require(target.manifest)).difference(from: target.files) == nil)
+        let restored = try SQLiteStoreProvider(path: target.path)
+        defer { restored.close() }
+        #expect(Set(try restored.databases().filter { $0.project == long }) == Set(names))
+    }
+
     @Test func differencesNameTheFile() throws {
         let site = try site()
         defer { site.close() }
@@ -212,6 +234,42 @@ struct BackupRunTests {
             }
             #expect(isMade, "\(offset)")
         }
+    }
+
+    /// Of a clock that was ahead: the newest backup isn't the oldest.
+    @Test func aNewBackupStaysBesideThoseOfTheFuture() throws {
+        let site = try site()
+        defer { site.close() }
+        let backups = folder.path + "/backups"
+        for name in ["2031-01-01T000000Z", "2031-01-02T000000Z"] {
+            try DataFolder.makeFolder("\(backups)/\(name)")
+            try DataFolder.write([1], "\(backups)/\(name)/manifest.json")
+        }
+        let service = BackupService(site.source, log: Log(write: { _ in }))
+        defer { service.stop() }
+        let schedule = try BackupSchedule(
+            BackupSchedule.Configuration(folder: backups, everySeconds: 3600, keep: 2),
+            dataFolder: folder.path + "/data", service, log: Log(write: { _ in }))
+        let start = 1_764_217_869
+        let name = BackupSchedule.name(start + 3600)
+        #expect(
+            eventually {
+                schedule.tick(seconds: start)
+                schedule.tick(seconds: start + 3600)
+                return (try? DataFolder.names(backups).sorted()) == [name, "2031-01-02T000000Z"]
+            })
+    }
+
+    @Test func whetherAFolderIsInsideAnotherIsKnownBeforeEitherExists() {
+        let base = folder.path
+        for (inner, outer) in [("a/b", "a"), ("a", "a"), ("a/../c/./d", "c"), ("a", ""), ("a/\u{301}b", "a")] {
+            #expect(BackupSchedule.isInside("\(base)/\(inner)", "\(base)/\(outer)"), "\(inner) in \(outer)")
+        }
+        for (inner, outer) in [("a", "a/b"), ("ab", "a"), ("a/../b", "a"), ("a", "a\u{301}")] {
+            #expect(!BackupSchedule.isInside("\(base)/\(inner)", "\(base)/\(outer)"), "\(inner) in \(outer)")
+        }
+        #expect(BackupSchedule.isInside("no-such-folder/x", "./no-such-folder/"))
+        #expect(BackupSchedule.isInside(base, "/"))
     }
 
     @Test func aFolderInsideTheDataFolderIsRefused() throws {

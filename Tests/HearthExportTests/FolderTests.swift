@@ -114,6 +114,34 @@ import Testing
         }
     }
 
+    @Test func idsThatDifferInTheirBytesOnlyAreTwo() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/x"
+        let ids = ["caf\u{E9}", "cafe\u{301}"]
+        let documents = ids.map { ExportedDocument(path: $0 + "/d", fields: []) }
+        _ = try Self.write(documents, to: path, database: DatabaseName(project: "p"), collectionIDs: ids)
+        let parts = try ExportFolder(path).parts
+        #expect(parts.map(\.documentCount) == [1, 1])
+    }
+
+    /// Many groups must not need as many descriptors.
+    @Test func theFileOfAGroupIsClosedBehindItsLastDocument() throws {
+        let folder = TemporaryFolder()
+        let writer = try ExportFolderWriter(
+            folder.path + "/x", partial: folder.path + "/y", name: "n", database: DatabaseName(project: "p"),
+            collectionIDs: ["a", "b"], startTime: Timestamp(microseconds: 1))
+        func isWritten(_ id: String) throws -> Bool {
+            let path = folder.path + "/y/all_namespaces/kind_\(id)/output-0"
+            return try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int != 0
+        }
+        try writer.write(path: "a/1", fields: [])
+        try writer.write(path: "b/1", fields: [])
+        try writer.end(collectionID: "a")
+        #expect(try isWritten("a") && !isWritten("b"))
+        try writer.finish(endTime: Timestamp(microseconds: 2), replaces: false)
+        #expect(try ExportFolder(folder.path + "/x").parts.map(\.documentCount) == [1, 1])
+    }
+
     @Test func nothingIsLeftOfAnUnfinishedExport() throws {
         let folder = TemporaryFolder()
         do {

@@ -87,12 +87,7 @@ import Testing
     @Test func aDocumentThatATransactionHoldsIsWaitedFor() async throws {
         let clock = StoppedClock()
         let database = try await database(count: 10, clock: clock)
-        let id = try database.begin(.readWrite(retry: nil))
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            database.read(.transaction(id), [.document(ResourcePath(["c", "10003"]))]) { result in
-                continuation.resume(with: result.map { _ in })
-            }
-        }
+        try await database.hold(ResourcePath(["c", "10003"]))
         let ended = Promise<Status?>()
         let thread = testThread {
             do throws(Status) {
@@ -102,15 +97,7 @@ import Testing
                 ended.give(error)
             }
         }
-        // It gives up after two seconds, and the transaction loses its lock after five.
-        #expect(
-            await eventually {
-                if database.statistics.queuedCommits > 0 {
-                    clock.advance(seconds: 0.1)
-                    database.tick()
-                }
-                return ended.isGiven
-            })
+        #expect(await database.outlastsLocks(clock) { ended.isGiven })
         #expect(ended.wait() == nil)
         thread.join()
         #expect(try TransferData.documents(database).isEmpty)

@@ -277,7 +277,7 @@ import Testing
     }
 
     /// The later of two documents of one name wins, even when the commit of the first must be repeated.
-    @Test func documentsOfOneNameKeepTheirOrder() throws {
+    @Test func documentsOfOneNameKeepTheirOrder() async throws {
         let writer = try ExportFolderWriter(
             folder.path + "/twice", name: "twice", database: DatabaseName(project: "p"), startTime: SystemClock().now())
         func write(_ name: String, _ value: Int64) throws {
@@ -288,10 +288,23 @@ import Testing
         for number in 0..<250 { try write("\(number)", 1) }
         for number in 0..<250 { try write("\(number)", 2) }
         try writer.finish(endTime: SystemClock().now(), replaces: false)
-        let store = FaultyStore()
-        let database = try database(DatabaseName(project: "p"), store)
-        store.fail(at: 0, with: .aborted("Another one was first."))
-        #expect(try importFolder(folder.path + "/twice", to: database).documentCount == 500)
+        let clock = StoppedClock()
+        let database = try database(clock: clock)
+        try await database.hold(ResourcePath(["c", "100"]))
+        let (path, ended) = (folder.path + "/twice", Promise<Result<Int, Status>>())
+        let thread = testThread {
+            do throws(Status) {
+                ended.give(
+                    .success(
+                        try ImportJob(try ExportFolder(path), to: database, ImportJob.Options())
+                            .run(TransferControl()).documentCount))
+            } catch {
+                ended.give(.failure(error))
+            }
+        }
+        #expect(await database.outlastsLocks(clock) { ended.isGiven })
+        #expect(try ended.wait().get() == 500)
+        thread.join()
         let second = FieldsCodec.encode(MapValue([.init(name: "n", value: .integer(2))]))
         let documents = try TransferData.documents(database)
         #expect(documents.count == 250 && documents.values.allSatisfy { $0 == second })

@@ -187,6 +187,25 @@ struct ImageTests {
         #expect(try provider.databases().map(\.database).sorted() == ["a", "c", "new", "open"])
     }
 
+    @Test func databasesMayBeOpenedBeforeTheOthersHold() throws {
+        var provider = try provider()
+        let closed = (0..<30).map { "closed\($0)" }
+        for database in closed + ["open"] { try put(try provider.open(name(database)), 0..<20, "a") }
+        provider.close()
+        provider = try self.provider()
+        defer { provider.close() }
+        _ = try provider.open(name("open"))
+        let session = try provider.beginImages()
+        defer { session.end() }
+        for database in closed { try put(try provider.open(name(database)), 0..<20, "b") }
+        session.hold()
+        session.waitUntilHeld(until: far)
+        session.release()
+        try session.waitForImages(until: far, check: {})
+        let found = try images(session)
+        #expect(found.count == 31 && found.values.allSatisfy { $0 == expected(0..<20, "a") })
+    }
+
     @Test func oneSessionAtATime() throws {
         let provider = try provider()
         defer { provider.close() }

@@ -40,6 +40,8 @@ package final class HTTP2Client: @unchecked Sendable {
     package private(set) var isClosed = false
     package private(set) var hasReceivedGoAway = false
     private var hasReceivedFrame = false
+    /// Bytes that the server has sent, with answers to PINGs.
+    package private(set) var receivedBytes = 0
 
     private var channel: SocketChannel?
     private(set) var session: OpaquePointer?
@@ -251,6 +253,7 @@ extension HTTP2Client: ChannelDriver {
     }
 
     package func received(_ bytes: UnsafeRawBufferPointer) {
+        receivedBytes += bytes.count
         let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
         guard result >= 0 else { return close() }
         channel?.flushLater()

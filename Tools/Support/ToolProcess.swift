@@ -9,12 +9,22 @@ package enum ToolProcess {
         // Exceeding the file size limit is an ordinary error of the write, not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
         ProcessMemory.giveBackLargeBlocks()
+        keepStandardDescriptors()
         do throws(ToolFailure) {
             try body(Array(CommandLine.arguments.dropFirst()))
             exit(0)
         } catch {
             Output.error("\(name): \(error.message)")
             exit(error.code.rawValue)
+        }
+    }
+
+    /// Standard streams that the caller has closed stay without use: the next file that is opened would get the number, and
+    /// messages would be written into it. Writes to them fail with EBADF, reads find the end.
+    private static func keepStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
+            // The lowest free number: those below are in use.
+            _ = open("/dev/null", O_RDONLY)
         }
     }
 

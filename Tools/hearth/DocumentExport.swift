@@ -39,6 +39,7 @@ final class DocumentExport: @unchecked Sendable {
         for id in collectionIDs.map({ $0.map { Optional($0) } }) ?? [nil] {
             count(id)
             try scan(id)
+            if let id { try FileErrors.of { () throws(Status) in try output.end(collectionID: id) } }
         }
     }
 
@@ -96,7 +97,7 @@ final class DocumentExport: @unchecked Sendable {
         }
         let path = String(Substring(document.name.utf8.dropFirst(root.utf8.count)))
         let fields = FieldsCodec.encode(document.fields)
-        try interruption.whole { () throws(Status) in
+        try interruption.whole(unless: output.isStream) { () throws(Status) in
             do throws(Status) {
                 try output.write(path: path, fields: fields)
             } catch {

@@ -7,8 +7,12 @@ import HearthToolSupport
 protocol DocumentOutput: AnyObject {
     var fileCount: Int { get }
     var sizeBytes: Int { get }
+    /// Whether it goes to standard output: a write may wait for ever, and leaves nothing that `abandon` removes.
+    var isStream: Bool { get }
     /// - Parameter fields: in canonical order.
     func write(path: String, fields: [UInt8]) throws(Status)
+    /// No document of a collection group follows.
+    func end(collectionID: String) throws(Status)
     func finish() throws(Status)
     /// Removes what is unfinished.
     func abandon()
@@ -35,7 +39,9 @@ final class FolderOutput: DocumentOutput {
 
     var fileCount: Int { writer.fileCount }
     var sizeBytes: Int { writer.sizeBytes }
+    var isStream: Bool { false }
     func write(path: String, fields: [UInt8]) throws(Status) { try writer.write(path: path, fields: fields) }
+    func end(collectionID: String) throws(Status) { try writer.end(collectionID: collectionID) }
     func finish() throws(Status) { try writer.finish(endTime: Self.now(), replaces: replaces) }
     func abandon() { writer.abandon() }
 }
@@ -64,10 +70,13 @@ final class LineOutput: DocumentOutput {
 
     var fileCount: Int { partial == nil ? 0 : 1 }
     var sizeBytes: Int { sink.sizeBytes }
+    var isStream: Bool { partial == nil }
 
     func write(path: String, fields: [UInt8]) throws(Status) {
         try sink.write(try lines.line(path: path, fields: fields))
     }
+
+    func end(collectionID: String) {}
 
     func finish() throws(Status) {
         try sink.finish()

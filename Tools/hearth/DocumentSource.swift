@@ -17,14 +17,15 @@ struct DocumentSource {
         }
 
         private let form: Form
-        private let collectionIDs: Set<String>?
+        /// Their bytes: two spellings of an accent are two ids.
+        private let collectionIDs: Set<[UInt8]>?
 
-        fileprivate init(_ folder: ExportFolderReader, _ collectionIDs: Set<String>?) {
+        fileprivate init(_ folder: ExportFolderReader, _ collectionIDs: Set<[UInt8]>?) {
             form = .folder(folder)
             self.collectionIDs = collectionIDs
         }
 
-        fileprivate init(_ lines: LineReader, _ collectionIDs: Set<String>?) {
+        fileprivate init(_ lines: LineReader, _ collectionIDs: Set<[UInt8]>?) {
             form = .lines(lines)
             self.collectionIDs = collectionIDs
         }
@@ -44,7 +45,7 @@ struct DocumentSource {
         /// - Parameter validates: all documents are checked, wanted or not.
         func next(validates: Bool) throws(Status) -> ExportedDocument? {
             while let document = try read(validates) {
-                if let collectionIDs, !collectionIDs.contains(String(document.collectionID)) { continue }
+                if let collectionIDs, !collectionIDs.contains(Array(document.collectionID.utf8)) { continue }
                 return document
             }
             return nil
@@ -67,12 +68,12 @@ struct DocumentSource {
     }
 
     private let form: Form
-    private let collectionIDs: Set<String>?
+    private let collectionIDs: Set<[UInt8]>?
 
     /// - Parameter path: of a managed export, of NDJSON, or `-`.
     /// - Throws: an error that names what is missing or damaged.
     init(_ path: String, collectionIDs: [String]?) throws(Status) {
-        self.collectionIDs = collectionIDs.map { Set($0) }
+        self.collectionIDs = collectionIDs.map { Set($0.map { Array($0.utf8) }) }
         if path == "-" {
             form = .lines(nil)
         } else if try ExportFolder.find(path) != nil {

@@ -54,12 +54,13 @@ enum ExportCommand {
         if format == .suite { return try runSuite(path, parsed) }
         let isLines = format == .lines
         let name = try name(parsed, path)
-        try checkTarget(path, isLines: isLines, parsed.flag("force"))
+        let target = isLines ? path : try FolderTarget.path(path)
+        try checkTarget(target, isLines: isLines, parsed.flag("force"))
         let interruption = try Interruption()
         let connection = try FirestoreConnection(parsed)
         defer { connection.close() }
         let output = try output(
-            path, isLines: isLines, name: name, connection.database, collectionIDs, replaces: parsed.flag("force"))
+            target, isLines: isLines, name: name, connection.database, collectionIDs, replaces: parsed.flag("force"))
         interruption.setCleanUp { output.abandon() }
         let progress = DocumentProgress("exported", isQuiet: parsed.flag("quiet"))
         let export = DocumentExport(connection, to: output, at: readTime, interruption, progress)
@@ -85,6 +86,7 @@ enum ExportCommand {
             throw .usage("--format suite has the default database: --database is not for it.")
         }
         let replaces = parsed.flag("force")
+        let path = try FolderTarget.path(path)
         try checkFolder(path, replaces, marker: SuiteFolder.metadataName)
         let interruption = try Interruption()
         let connection = try FirestoreConnection(parsed)
@@ -102,7 +104,7 @@ enum ExportCommand {
 
     private static func finish(_ output: any DocumentOutput, _ interruption: Interruption) throws(ToolFailure) {
         do throws(Status) {
-            try interruption.whole { () throws(Status) in try output.finish() }
+            try interruption.whole(unless: output.isStream) { () throws(Status) in try output.finish() }
         } catch {
             throw ToolFailure(.data, error.message)
         }
@@ -161,6 +163,8 @@ enum ExportCommand {
         if isLines {
             if path == "-" { return }
             if Folders.isFolder(path) { throw .usage("\(path) is a folder; --format ndjson writes a file.") }
+            // A device or a pipe would be replaced, and not written to.
+            if Folders.isSpecial(path) { throw .usage("\(path) is no file: write to - and redirect that.") }
             if !force, Folders.exists(path) { throw .usage("\(path) is there already: pass --force to replace it.") }
             return
         }
@@ -199,7 +203,8 @@ enum CollectionIDs {
             } catch {
                 throw .usage("--collection-ids: \(error.message)")
             }
-            if ids.contains(id) { throw .usage("--collection-ids names \"\(id)\" twice.") }
+            // By bytes: two spellings of an accent are two ids.
+            if ids.contains(where: { UTF8Order.equal($0, id) }) { throw .usage("--collection-ids names \"\(id)\" twice.") }
             ids.append(id)
         }
         return ids

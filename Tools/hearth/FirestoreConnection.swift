@@ -32,7 +32,6 @@ final class FirestoreConnection {
         server = try ServerConnection(parsed, defaultAddress: Self.variable)
         let header = disablesTriggers ? [HTTPHeader(TriggersHeader.name, "true")] : []
         metadata = server.headers + [HTTPHeader("google-cloud-resource-prefix", database.string)] + header
-        watch()
     }
 
     static func database(_ parsed: ParsedOptions) throws(ToolFailure) -> DatabaseName {
@@ -128,36 +127,6 @@ final class FirestoreConnection {
 
     // MARK: Faults
 
-    private static let silenceSecondsMax = 30
-    private static let pingSeconds = 10
-
-    /// Closes the connection when the server has been silent for long: a lost network resets nothing.
-    private func watch() {
-        Watch(server.client).start()
-    }
-
-    /// `@unchecked Sendable`: belongs to the loop's thread.
-    private final class Watch: @unchecked Sendable {
-        private let client: HTTP2Client
-        private var answeredAt = MonotonicTime.now
-
-        init(_ client: HTTP2Client) { self.client = client }
-
-        func start() {
-            client.loop.execute { [self] in
-                client.onPong = { [self] in answeredAt = .now }
-                tick()
-            }
-        }
-
-        private func tick() {
-            if client.isClosed { return }
-            if answeredAt.advanced(milliseconds: 1000 * silenceSecondsMax) < .now { return client.close() }
-            client.ping()
-            client.loop.schedule(afterMilliseconds: 1000 * pingSeconds) { [self] in tick() }
-        }
-    }
-
     /// Waits before a call is repeated, and connects again when the connection is lost.
     /// - Throws: 1 when the server refuses the call, 69 when it has failed for 30 seconds, or speaks another
     ///   protocol.
@@ -165,7 +134,7 @@ final class FirestoreConnection {
         try server.checkThatItIsNoWrongProtocol(status)
         try faults.wait(after: status, hint: server.hint(Self.httpStatus(status)))
         do throws(Status) {
-            if try server.reopen() { watch() }
+            try server.reopen()
         } catch {
             // The next call fails for the same reason.
             faults.last = error

@@ -40,8 +40,12 @@ final class Interruption: @unchecked Sendable {
     }
 
     /// Work that must not be interrupted in its middle, such as writing what `cleanUp` removes.
-    func whole<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-        try monitor.withLock(body)
+    /// - Parameter mayEnd: the work may be interrupted anywhere, and may take for ever.
+    func whole<Result, Failure>(
+        unless mayEnd: Bool = false, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        if mayEnd { return try body() }
+        return try monitor.withLock(body)
     }
 
     /// What is done before the program ends by a signal; runs between two pieces of whole work.

@@ -1,5 +1,6 @@
 import HearthBackup
 import HearthConcurrency
+import HearthExport
 import HearthModel
 import HearthToolSupport
 import Synchronization
@@ -12,22 +13,35 @@ final class PartialFolder: BackupTarget, Sendable {
     private struct State: @unchecked Sendable {
         /// Belongs to whoever has the lock.
         var folder: BackupFolder?
+        /// Keeps processes of other containers, which have the same number, from removing the folder.
+        var lock: FolderLock?
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter path: must not exist.
+    /// - Parameter path: what a process with the same number has left there is removed, if it looks like a folder of this kind.
     init(_ path: String) throws(ToolFailure) {
         watch()
         let failure = state.withLock { state -> Status? in
             do throws(Status) {
+                try Self.removeAbandoned(path)
                 state.folder = try BackupFolder(path)
+                state.lock = FolderLock(path)
                 return nil
             } catch {
                 return error
             }
         }
         if let failure { throw ToolFailure(.data, failure.message) }
+    }
+
+    /// Removes what a process that was killed has left: in containers processes have the same number.
+    private static func removeAbandoned(_ path: String) throws(Status) {
+        guard Folders.exists(path) else { return }
+        guard let lock = FolderLock(path) else {
+            throw .failedPrecondition("Another process fills \(path).")
+        }
+        try withExtendedLifetime(lock) { () throws(Status) in try BackupFolder.remove(path) }
     }
 
     /// The signals are for one thread, which has the lock when it ends the process: no file is made after the removal.
@@ -97,15 +111,11 @@ final class PartialFolder: BackupTarget, Sendable {
 
     /// Where a folder may be made: it must not exist, or be empty.
     /// - Parameter replacing: a folder that has this file is replaced, and no other one, which may hold anything.
-    /// - Returns: the path without slashes at its end.
+    /// - Returns: as of `FolderTarget.path`.
     static func target(_ path: String, replacing: String? = nil, hint: String) throws(ToolFailure) -> String {
-        var path = path[...]
-        while path.count > 1, path.last == "/" { path = path.dropLast() }
-        let name = String(path)
-        if name.isEmpty { throw .usage("Expected the name of a folder.") }
-        var status = stat()
-        guard stat(name, &status) == 0 else { return name }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw .usage("\(name) is no folder.") }
+        if path.isEmpty { throw .usage("Expected the name of a folder.") }
+        let name = try FolderTarget.path(path)
+        guard Folders.exists(name) else { return name }
         let files = try names(name)
         if files.isEmpty || replacing.map(files.contains) == true { return name }
         guard let replacing else { throw .usage("The folder \(name) is not empty.\(hint)") }

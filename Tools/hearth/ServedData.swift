@@ -47,6 +47,7 @@ struct ServedData {
     /// - Parameter dataFolder: nil for a server that keeps its data in memory.
     private static func check(_ path: String, dataFolder: String?) throws(ToolFailure) {
         try ExportCommand.checkFolder(path, true, marker: SuiteFolder.metadataName)
+        try FolderTarget.check(path, named: path)
         // It is replaced by another one.
         if BackupSchedule.isInside(".", path) { throw .usage("The server runs in \(path): export to another folder.") }
         guard let dataFolder else { return }

@@ -61,17 +61,17 @@ final class ServerConnection {
     ) throws(Status) -> HTTP2Client {
         let outcome = Awaited<HTTP2Client>()
         HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
-        return try outcome.wait()
+        let client = try outcome.wait()
+        ConnectionWatch(client).start()
+        return client
     }
 
     /// Opens another connection when the present one takes no more requests.
-    /// - Returns: whether it did.
-    func reopen() throws(Status) -> Bool {
+    func reopen() throws(Status) {
         let outcome = Awaited<Bool>()
         loop.execute { [client] in outcome.set(.success(client.isClosed || client.hasReceivedGoAway)) }
-        guard try outcome.wait() else { return false }
+        guard try outcome.wait() else { return }
         client = try Self.connect(configuration, on: loop)
-        return true
     }
 
     private static func token(_ parsed: ParsedOptions) throws(ToolFailure) -> String {

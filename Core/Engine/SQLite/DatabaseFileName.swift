@@ -49,6 +49,14 @@ package struct DatabaseFileName: Hashable {
         path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: "~"))
     }
 
+    /// The files with the full ids of a database's shortened components, relative to the folder.
+    package static func idFiles(of database: DatabaseName) -> [(path: String, id: String)] {
+        let name = DatabaseFileName(database)
+        let file = "\(name.folder)/\(name.file)"
+        return [(name.folder, database.project), (file, database.database)]
+            .filter { isShortened($0.0) }.map { (path: $0.0 + idSuffix, id: $0.1) }
+    }
+
     private static func encode(_ id: String) -> String {
         var encoded: [UInt8] = []
         let dot = UInt8(ascii: ".")

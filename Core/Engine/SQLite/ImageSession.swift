@@ -21,6 +21,8 @@ package final class ImageSession: @unchecked Sendable {
     private var open: [Open] = []
     /// Those without an image yet.
     private var closed: [DatabaseFileName: DatabaseName] = [:]
+    /// The names of those that were closed at the beginning, the last one first: `next` takes them from the end.
+    private var order: [DatabaseFileName]
     private var isEnded = false
     /// Images that were made because somebody has opened or deleted the database.
     private var madeEarly = 0
@@ -38,6 +40,7 @@ package final class ImageSession: @unchecked Sendable {
         self.provider = provider
         self.open = open.map { Open(name: $0.0, store: $0.1, request: ImageRequest(holds: true)) }
         self.closed = Dictionary(closed.map { (DatabaseFileName($0), $0) }) { first, _ in first }
+        order = closed.map { (name: $0.string, file: DatabaseFileName($0)) }.sorted { $0.name > $1.name }.map(\.file)
     }
 
     deinit { end() }
@@ -46,18 +49,21 @@ package final class ImageSession: @unchecked Sendable {
 
     /// Asks the stores that are open to hold.
     package func hold() {
-        for member in monitor.withLock({ open }) { member.store?.begin(member.request) }
+        for member in holding { member.store?.begin(member.request) }
     }
 
     /// Waits until they do.
     package func waitUntilHeld(until deadline: MonotonicTime) {
-        for member in monitor.withLock({ open }) { _ = member.request.waitUntilReady(until: deadline) }
+        for member in holding { _ = member.request.waitUntilReady(until: deadline) }
     }
 
     /// Ends the hold: what was committed by now is in the images.
     package func release() {
-        for member in monitor.withLock({ open }) { member.store?.release(member.request) }
+        for member in holding { member.store?.release(member.request) }
     }
+
+    /// Those that were open when the session began: one that was opened since has begun with its image.
+    private var holding: [Open] { monitor.withLock { open.filter(\.request.holds) } }
 
     /// Waits for the images of the stores that were open.
     /// - Parameter check: called several times a second; what it throws ends the wait.
@@ -81,7 +87,9 @@ package final class ImageSession: @unchecked Sendable {
         guard member.store?.isOpen == false else { return false }
         monitor.withLock {
             open.removeAll { $0.request === member.request }
-            closed[DatabaseFileName(member.name)] = member.name
+            let name = DatabaseFileName(member.name)
+            closed[name] = member.name
+            order.append(name)
         }
         return true
     }
@@ -109,11 +117,20 @@ package final class ImageSession: @unchecked Sendable {
                     throw error
                 }
             }
-            guard let (name, database) = monitor.withLock({ closed.min { $0.value.string < $1.value.string } }) else {
-                return nil
-            }
+            guard let (name, database) = nextClosed() else { return nil }
             // It is in `open` then, unless it was deleted before the backup began.
             provider.makeImage(name, database, for: self)
+        }
+    }
+
+    private func nextClosed() -> (DatabaseFileName, DatabaseName)? {
+        monitor.withLock {
+            // Those that were opened or deleted meanwhile are in `order` only.
+            while let name = order.last {
+                if let database = closed[name] { return (name, database) }
+                order.removeLast()
+            }
+            return nil
         }
     }
 

@@ -106,14 +106,15 @@ package struct ExportFolder: Sendable {
 private struct FileSet {
     /// The folder, with all links resolved.
     let root: String
-    private var seen: Set<String> = []
+    /// Their bytes: two spellings of an accent are two files.
+    private var seen: Set<[UInt8]> = []
 
     init(root: String) { self.root = root }
 
     /// The path of a file that `source` names.
     mutating func take(_ name: String, in folder: String, named source: String) throws(Status) -> String {
         let (path, resolved) = try Folders.path(name, in: folder, below: root, named: source)
-        guard seen.insert(resolved).inserted else {
+        guard seen.insert(Array(resolved.utf8)).inserted else {
             throw .invalidArgument("\(source) names a file for the second time: \(name).")
         }
         return path

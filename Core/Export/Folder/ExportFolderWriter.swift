@@ -127,9 +127,16 @@ package final class ExportFolderWriter {
 
     private func makeFolder(_ part: Part) throws(Status) {
         for folder in ["\(partial)/all_namespaces", Folders.withoutEnd("\(partial)/\(part.folder)")]
-        where !folders.contains(folder) {
+        where !folders.contains(where: { $0.utf8.elementsEqual(folder.utf8) }) {
             try Folders.create(folder)
             folders.append(folder)
+        }
+    }
+
+    /// No document of a collection group follows: its file is closed, so that many groups do not need as many descriptors.
+    package func end(collectionID: String) throws(Status) {
+        for part in parts where part.collectionID.map({ $0.utf8.elementsEqual(collectionID.utf8) }) ?? false {
+            try close(part)
         }
     }
 

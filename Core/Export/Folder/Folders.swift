@@ -60,6 +60,20 @@ package enum Folders {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Whether there is something that is neither a file nor a folder, such as a device; links are followed.
+    package static func isSpecial(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG && status.st_mode & S_IFMT != S_IFDIR
+    }
+
+    /// Whether a folder is the root of a file system, so that no other folder can take its name. Of a folder that is mounted a second time
+    /// in its own file system this is not known.
+    package static func isRootOfFileSystem(_ path: String) -> Bool {
+        var (own, parent) = (stat(), stat())
+        guard stat(path, &own) == 0, stat(path + "/..", &parent) == 0 else { return false }
+        return own.st_dev != parent.st_dev || own.st_ino == parent.st_ino
+    }
+
     /// 0 when there is no such file.
     static func sizeBytes(ofFile path: String) -> Int {
         var status = stat()

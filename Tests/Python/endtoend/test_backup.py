@@ -279,6 +279,21 @@ def test_a_folder_that_is_there_is_replaced_only_with_force(tmp_path: Path) -> N
     assert leftovers(tmp_path) == []
 
 
+def test_what_a_process_of_the_same_number_left_is_no_obstacle(sample: Path, tmp_path: Path) -> None:
+    """In containers processes have the same number."""
+
+    def run_after_a_kill(*words: str) -> int:
+        (command, name), more = words[:2], words[2:]
+        script = f'mkdir "{tmp_path / name}.partial-$$" && touch "{tmp_path / name}.partial-$$/x" && exec "$0" "$@"'
+        full = [BINARY, command, *more, str(tmp_path / name)]
+        return subprocess.run(["sh", "-c", script, *full], env=environment_of_a_child(), timeout=60).returncode
+
+    assert run_after_a_kill("restore", "data", str(sample), "--data") == 0
+    with program(tmp_path, "--data", "data") as server:
+        assert run_after_a_kill("backup", "backup", "--address", server.address) == 0
+    assert leftovers(tmp_path) == []
+
+
 def test_a_full_disk_leaves_nothing(sample: Path, tmp_path: Path) -> None:
     with program(tmp_path) as server:
         fill(server)

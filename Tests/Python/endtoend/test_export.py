@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import http.client
 import json
+import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -164,6 +169,66 @@ def test_collection_groups(server: str, tmp_path: Path) -> None:
     assert list(other.lines()) == ["users/u1/orders/__id12__"]
     other("import", str(VECTORS / "production-form"), "--collection-ids", "notes,users")
     assert len(other.lines()) == 1 + sum("/orders/" not in name for name in expected("production-form"))
+
+
+def test_ids_of_other_bytes_are_others(server: str, tmp_path: Path) -> None:
+    """Two spellings of an accent."""
+    tool, other = Tool(server, "spelling"), Tool(server, "spelling-2")
+    one, two = "caf\u00e9", "cafe\u0301"
+    tool("import", "-", data=f'{{"name":"{one}/a","fields":{{}}}}\n{{"name":"{two}/a","fields":{{}}}}\n')
+    tool("export", str(tmp_path / "both"), "--collection-ids", f"{one},{two}")
+    other("import", str(tmp_path / "both"), "--collection-ids", two)
+    assert list(other.lines()) == [f"{two}/a"]
+
+
+def test_what_is_no_file_is_not_replaced(server: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    ended = Tool(server, "special").run("export", str(tmp_path / "pipe"), "--format", "ndjson", "--force")
+    assert ended.returncode == 64 and (tmp_path / "pipe").is_fifo(), ended.stderr
+
+
+def test_folders_that_cannot_be_replaced_are_refused_at_once(server: str, tmp_path: Path) -> None:
+    tool = Tool(server, "replaced")
+    tool.folder = tmp_path
+    ended = tool.run("export", ".", "--name", "x")
+    assert ended.returncode == 64 and "started in" in ended.stderr
+    ended = tool.run("export", "/proc", "--force")
+    assert ended.returncode == 64 and "root of a file system" in ended.stderr
+    # The folder that a link names is replaced.
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    tool("export", "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "there" / "link.overall_export_metadata").exists()
+
+
+def test_signals_do_not_wait_for_readers_of_standard_output(server: str) -> None:
+    tool = Tool(server, "unread")
+    line = '{"name":"a/%d","fields":{"s":{"stringValue":"' + "x" * 9000 + '"}}}\n'
+    tool("import", "-", data="".join(line % number for number in range(100)))
+    process = tool.start("export", "-", "--format", "ndjson")
+    assert process.stdout is not None
+    waiting = bytearray(4)
+    # It is in a write that is larger than the pipe.
+    while int.from_bytes(waiting, sys.byteorder) < 60_000:
+        fcntl.ioctl(process.stdout.fileno(), termios.FIONREAD, waiting)
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait(20) == 128 + signal.SIGTERM
+    process.communicate()
+
+
+def test_nobody_reads_standard_output(server: str, tmp_path: Path) -> None:
+    tool = Tool(server, "closed")
+    tool("import", "-", data='{"name":"a/b","fields":{}}\n')
+    process = tool.start("export", "-", "--format", "ndjson")
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    assert (process.wait(20), process.communicate()[1]) == (73, "hearth: Cannot write standard output: Broken pipe.\n")
+    # A descriptor that is closed must not become that of another file.
+    command = [BINARY, "export", "-", "--format", "ndjson", *tool.options]
+    ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *command], capture_output=True, text=True, timeout=20)
+    assert ended.returncode == 73 and "Bad file descriptor" in ended.stderr, ended.stderr
 
 
 def test_wrong_usage(server: str, tmp_path: Path) -> None:
