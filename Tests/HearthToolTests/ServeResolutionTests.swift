@@ -424,5 +424,7 @@ import Testing
                 .contains("  database  http://127.0.0.1:9000/?ns=demo-hearth-default-rtdb"))
         settings.host = "::"
         #expect(StartMessage.block(settings, port: 1, folder: nil).contains("FIRESTORE_EMULATOR_HOST=[::1]:1\n"))
+        settings.isEmulator = false
+        #expect(!StartMessage.block(settings, port: 1, folder: nil).contains("export "))
     }
 }

@@ -58,29 +58,31 @@ enum Bench {
         _ target: BenchTarget, _ settings: BenchSettings, _ housekeeping: BenchHousekeeping, _ disk: DiskLatency,
         _ report: inout BenchReport
     ) throws(ToolFailure) {
-        let workloads = settings.workloads.filter { target.serves($0) }
         var session: (any BenchSession)?
         defer { session?.stop() }
-        for workload in workloads {
-            do throws(ToolFailure) {
-                for run in 1...settings.runs {
-                    Output.error("bench: \(target.name): \(workload.name), run \(run) of \(settings.runs)")
-                    if session == nil { session = try target.start(settings, housekeeping) }
-                    report.add(try session?.run(workload) ?? [], to: target.name)
-                    guard target.isDurable, workload.isDurable else { continue }
-                    // Now, because the disk of a minute ago may be another one.
-                    report.add(try disk.figure(workload.name), to: target.name)
+        for var workloads in Workload.rounds(of: settings.workloads.filter { target.serves($0) }) {
+            for run in 1...settings.runs {
+                for workload in workloads {
+                    do throws(ToolFailure) {
+                        Output.error("bench: \(target.name): \(workload.name), run \(run) of \(settings.runs)")
+                        if session == nil { session = try target.start(settings, housekeeping) }
+                        report.add(try session?.run(workload) ?? [], to: target.name)
+                        guard target.isDurable, workload.isDurable else { continue }
+                        // Now, because the disk of a minute ago may be another one.
+                        report.add(try disk.figure(workload.name), to: target.name)
+                    } catch {
+                        // A peer that fails leaves a gap in the table; a failure of a measured server ends the run.
+                        if !target.isPeer { throw error }
+                        Output.error("bench: \(target.name): \(workload.name): \(error.message)")
+                        report.addGap(workload.name, target.name, error.message)
+                        // A peer that is not installed is missing for the next workload, too.
+                        if session == nil { return }
+                        // A peer that failed, perhaps out of memory, must not be measured further.
+                        session?.stop()
+                        session = nil
+                        workloads.removeAll { $0.name == workload.name }
+                    }
                 }
-            } catch {
-                // A peer that fails leaves a gap in the table; a failure of a measured server ends the run.
-                if !target.isPeer { throw error }
-                Output.error("bench: \(target.name): \(workload.name): \(error.message)")
-                report.addGap(workload.name, target.name, error.message)
-                // A peer that is not installed is missing for the next workload, too.
-                if session == nil { return }
-                // A peer that failed, perhaps out of memory, must not be measured further.
-                session?.stop()
-                session = nil
             }
         }
     }

@@ -81,6 +81,12 @@ struct BenchBar: Sendable {
         BenchBar(
             workload: "database-32-large", metric: "server cpu",
             kind: .atMostTimes(1.3, Base(workload: "database-32"))),
+        BenchBar(
+            workload: "triggers-none", metric: "rate", kind: .asGood(0.97, as: Base(workload: "triggers-without"))),
+        BenchBar(workload: "triggers-one", metric: "rate", kind: .asGood(0.8, as: Base(workload: "triggers-without"))),
+        BenchBar(workload: "triggers-latency", metric: "p50", kind: .limit(3)),
+        BenchBar(workload: "triggers-events", metric: "events", kind: .limit(10_000)),
+        BenchBar(workload: "triggers-pending", metric: "events cost", kind: .limit(32)),
         BenchBar(workload: "count-huge", metric: "p50", kind: .limit(100)),
     ]
 

@@ -28,8 +28,9 @@ struct TriggerWorkloads {
         let endpoint = try TriggerEndpoint()
         defer { endpoint.stop() }
         switch load {
-        case .none: return try commits(endpoint, matching: false)
-        case .one: return try commits(endpoint, matching: true)
+        case .without: return try commits(endpoint, triggers: 0, matching: 0)
+        case .none: return try commits(endpoint, triggers: 10, matching: 0)
+        case .one: return try commits(endpoint, triggers: 10, matching: 1)
         case .latency: return try latency(endpoint)
         case .events: return try events(endpoint)
         case .sequence: return try sequence(endpoint)
@@ -50,16 +51,18 @@ struct TriggerWorkloads {
         }
     }
 
-    private func commits(_ endpoint: TriggerEndpoint, matching: Bool) throws(ToolFailure) -> [Figure] {
+    private func commits(
+        _ endpoint: TriggerEndpoint, triggers: Int, matching: Int
+    ) throws(ToolFailure) -> [Figure] {
         let documents = settings.documents
         try instance.fill(.work, documents: documents)
-        for number in 0..<10 {
-            try set("t\(number)", matching && number == 0 ? "work/{id}" : "other\(number)/{id}", endpoint)
+        for number in 0..<triggers {
+            try set("t\(number)", number < matching ? "work/{id}" : "other\(number)/{id}", endpoint)
         }
         let generator = instance.generator("Commit", connections: 4, streams: 8)
         let before = endpoint.count
         let figures = try instance.measure(name, generator, instance.commits(.work, documents: documents, .all))
-        if !matching { return figures }
+        if matching == 0 { return figures }
         return figures + [figure("events", "", Double(endpoint.count - before), .higherIsBetter)]
     }
 

@@ -35,6 +35,7 @@ struct Workload: Sendable, Equatable {
 
     enum TriggerLoad: Sendable {
         /// Commits on a server with ten triggers, of which none or one matches.
+        case without
         case none
         case one
         /// From the answer of a commit to the request at the endpoint, one at a time.
@@ -99,6 +100,9 @@ struct Workload: Sendable, Equatable {
     }
     /// The workload that this one is compared with; selecting this one selects that one, too.
     var base: String?
+    /// Whether its runs alternate with those of its base: the requirement is close to the noise of a machine, whose speed
+    /// changes within minutes.
+    var alternates = false
 
     static func == (lhs: Workload, rhs: Workload) -> Bool { lhs.name == rhs.name }
 
@@ -211,11 +215,13 @@ struct Workload: Sendable, Equatable {
             name: "database-32-large", summary: "database-32 in a large tree.",
             kind: .databaseWrites(inFlight: 32, in: .large), base: "database-32"),
         Workload(
-            name: "triggers-none", summary: "commit-32 on a server with ten triggers, none of which matches.",
-            kind: .triggers(.none), base: "commit-32"),
+            name: "triggers-without", summary: "commit-32 on a new server without triggers.", kind: .triggers(.without)),
         Workload(
-            name: "triggers-one", summary: "commit-32 on a server with ten triggers, one of which gets every commit.",
-            kind: .triggers(.one), base: "commit-32"),
+            name: "triggers-none", summary: "The same with ten triggers, none of which matches.",
+            kind: .triggers(.none), base: "triggers-without", alternates: true),
+        Workload(
+            name: "triggers-one", summary: "The same with ten triggers, one of which gets every commit.",
+            kind: .triggers(.one), base: "triggers-without", alternates: true),
         Workload(
             name: "triggers-latency",
             summary: "From the answer of a commit to its event at the endpoint, one at a time.",
@@ -249,5 +255,17 @@ struct Workload: Sendable, Equatable {
             if let base = workload.base { wanted.insert(base) }
         }
         return all.filter { wanted.contains($0.name) }
+    }
+    /// - Returns: the same workloads; those of one element are run one after the other, again and again.
+    static func rounds(of workloads: [Workload]) -> [[Workload]] {
+        var rounds: [[Workload]] = []
+        for workload in workloads {
+            if workload.alternates, let index = rounds.firstIndex(where: { $0[0].name == workload.base }) {
+                rounds[index].append(workload)
+            } else {
+                rounds.append([workload])
+            }
+        }
+        return rounds
     }
 }

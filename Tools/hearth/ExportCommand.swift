@@ -73,8 +73,10 @@ enum ExportCommand {
             throw error
         }
         let files = output.fileCount > 0 ? ", " + DocumentProgress.count(output.fileCount, "file") : ""
+        // Whoever expected some sees where there are none.
+        let source = export.documentCount == 0 ? " of \(connection.database.string)" : ""
         progress.finish(
-            "exported \(DocumentProgress.count(export.documentCount, "document"))\(files), "
+            "exported \(DocumentProgress.count(export.documentCount, "document"))\(source)\(files), "
                 + DocumentProgress.size(output.sizeBytes))
     }
 
@@ -204,7 +206,9 @@ enum CollectionIDs {
                 throw .usage("--collection-ids: \(error.message)")
             }
             // By bytes: two spellings of an accent are two ids.
-            if ids.contains(where: { UTF8Order.equal($0, id) }) { throw .usage("--collection-ids names \"\(id)\" twice.") }
+            if ids.contains(where: { UTF8Order.equal($0, id) }) {
+                throw .usage("--collection-ids names \"\(id)\" twice.")
+            }
             ids.append(id)
         }
         return ids

@@ -23,14 +23,16 @@ enum StartMessage {
             )
         }
         lines.append("  access    \(access(settings))")
-        lines += [
-            "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
-            "  export FIREBASE_DATABASE_EMULATOR_HOST=\(database)", "  export GOOGLE_CLOUD_PROJECT=\(settings.project)",
-        ]
-        if !settings.isEmulator || settings.tlsCertificate != nil {
+        if settings.isEmulator, settings.tlsCertificate == nil {
             lines += [
-                "", "  Clients that use these variables speak plaintext, as the administrator of a server",
-                "  for local development: this one refuses them. Others name its address themselves.",
+                "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
+                "  export FIREBASE_DATABASE_EMULATOR_HOST=\(database)",
+                "  export GOOGLE_CLOUD_PROJECT=\(settings.project)",
+            ]
+        } else {
+            lines += [
+                "", "  Clients name its address themselves. With FIRESTORE_EMULATOR_HOST they speak plaintext, as the",
+                "  administrator of a server for local development, which this one refuses.",
             ]
         }
         lines += ["", "Ctrl-C ends it.", ""]

@@ -263,7 +263,7 @@ def test_wrong_usage(server: str, tmp_path: Path) -> None:
     (tmp_path / "full" / "x").unlink()
     (tmp_path / "full" / "old.overall_export_metadata").write_text("")
     ended = tool.run("export", str(tmp_path / "full"), "--force")
-    assert (ended.returncode, ended.stderr) == (0, "exported 0 documents, 0 B\n")
+    assert (ended.returncode, ended.stderr) == (0, "exported 0 documents of projects/usage/databases/(default), 0 B\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full"]
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["full.overall_export_metadata"]
 
