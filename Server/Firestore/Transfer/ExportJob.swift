@@ -131,8 +131,8 @@ package struct ExportJob: Sendable {
             guard isRecent(time) else { continue }
             snapshot.close()
             snapshot = try database.store.snapshot(.long)
-            // Nobody but a clearing changes it: a history that had no commit had no documents either.
-            if try ChangeFeed.incarnation(of: snapshot) != past.incarnation {
+            // Nothing but a clearing ends the history of a recent moment.
+            if past.version < (try ChangeFeed.earliest(in: snapshot)) {
                 throw .aborted("The database was cleared while it was exported.")
             }
         }
