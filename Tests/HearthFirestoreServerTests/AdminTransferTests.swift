@@ -81,7 +81,8 @@ import Testing
             ("a/../../x", .permissionDenied), ("../\u{301}x", .permissionDenied), ("/etc", .permissionDenied),
             ("file:///etc", .permissionDenied),
             ("link/x", .permissionDenied), ("link", .permissionDenied), ("file://\(root)-more/x", .permissionDenied),
-            ("round/x", .invalidArgument), ("absent", .notFound), ("a/./../absent", .notFound), (".", .invalidArgument), ("", .invalidArgument),
+            ("round/x", .invalidArgument), ("absent", .notFound), ("a/./../absent", .notFound), (".", .invalidArgument),
+            ("", .invalidArgument),
         ] {
             #expect(try await refusal("import", #"{"inputUriPrefix": "\#(uri)"}"#) == code, "\(uri)")
             if code == .permissionDenied || uri.hasPrefix("gs:") {
