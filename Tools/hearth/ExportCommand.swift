@@ -204,7 +204,9 @@ enum CollectionIDs {
                 throw .usage("--collection-ids: \(error.message)")
             }
             // By bytes: two spellings of an accent are two ids.
-            if ids.contains(where: { UTF8Order.equal($0, id) }) { throw .usage("--collection-ids names \"\(id)\" twice.") }
+            if ids.contains(where: { UTF8Order.equal($0, id) }) {
+                throw .usage("--collection-ids names \"\(id)\" twice.")
+            }
             ids.append(id)
         }
         return ids
