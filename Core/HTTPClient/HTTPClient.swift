@@ -62,13 +62,13 @@ private final class GatheredAnswer: Sendable {
     private let state = Mutex(State())
     private let bodyBytesMax: Int
 
-    package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
+    init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
 
-    package func begin(_ continuation: CheckedContinuation<Result<HTTPResponse, Status>, Never>) {
+    func begin(_ continuation: CheckedContinuation<Result<HTTPResponse, Status>, Never>) {
         state.withLock { $0.continuation = continuation }
     }
 
-    package func set(_ task: HTTPTask) {
+    func set(_ task: HTTPTask) {
         let isOver = state.withLock { state in
             state.task = task
             return state.isOver
@@ -76,9 +76,9 @@ private final class GatheredAnswer: Sendable {
         if isOver { task.cancel() }
     }
 
-    package func cancel() { end(.failure(Status(.cancelled, "the request was cancelled"))) }
+    func cancel() { end(.failure(Status(.cancelled, "the request was cancelled"))) }
 
-    package func take(_ event: HTTPEvent) {
+    func take(_ event: HTTPEvent) {
         switch event {
         case .head(let status, let headers):
             state.withLock { state in

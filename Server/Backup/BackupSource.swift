@@ -63,7 +63,7 @@ struct BackupRun {
     /// Throws when the backup has to end.
     let check: () throws(Status) -> Void
     private(set) var manifest: BackupManifest
-    /// The paths of files that belong to no database.
+    /// The paths of the files so far that are no database's contents.
     private var written: Set<String> = []
     /// The time between the first and the last commit that the databases' images end with.
     private(set) var spreadMilliseconds = 0

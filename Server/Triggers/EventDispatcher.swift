@@ -54,6 +54,8 @@ package final class EventDispatcher: @unchecked Sendable {
     private let clock: any Clock
     private let monitor = Monitor()
     private var notes: [Note] = []
+    /// Routes that a note says have more events, behind which no definition has changed: one note is enough.
+    private var noted: Set<RouteID> = []
     private var isStopping = false
     private var isDrained = false
     private var thread: NamedThread?
@@ -153,9 +155,25 @@ package final class EventDispatcher: @unchecked Sendable {
 
     private func leave(_ note: Note) {
         monitor.withLock {
+            switch note {
+            // Commits that come while the thread waits for a disk don't pile up.
+            case .events(let id, isEarlier: false, _): if !noted.insert(id).inserted { return }
+            // A note before it may have been for a trigger that was paused.
+            case .set, .remove: noted = []
+            default: break
+            }
             notes.append(note)
             if notes.count == 1 { monitor.signal() }
         }
+    }
+
+    /// All notes, for the thread; with the monitor locked.
+    private func takeNotes() -> [Note] {
+        defer {
+            notes = []
+            noted = []
+        }
+        return notes
     }
 
     // MARK: The thread
@@ -201,18 +219,12 @@ package final class EventDispatcher: @unchecked Sendable {
             if deadline <= clock.monotonicNanoseconds() { break }
             monitor.wait(until: MonotonicTime(nanoseconds: Int64(deadline)))
         }
-        if isStopping { return nil }
-        defer { notes = [] }
-        return notes
+        return isStopping ? nil : takeNotes()
     }
 
     /// Does what is due, without a thread, for tests.
     func runOnce() {
-        let notes = monitor.withLock {
-            defer { self.notes = [] }
-            return self.notes
-        }
-        advance(notes)
+        advance(monitor.withLock { takeNotes() })
     }
 
     /// For tests.

@@ -3,6 +3,7 @@ import HearthExport
 import HearthModel
 import HearthTestSupport
 import HearthWire
+import Synchronization
 import Testing
 
 @Suite struct FolderTests {
@@ -140,6 +141,29 @@ import Testing
         #expect(try isWritten("a") && !isWritten("b"))
         try writer.finish(endTime: Timestamp(microseconds: 2), replaces: false)
         #expect(try ExportFolder(folder.path + "/x").parts.map(\.documentCount) == [1, 1])
+    }
+
+    @Test func manyMayMakeTheSameFolders() throws {
+        let folder = TemporaryFolder()
+        for round in 0..<20 {
+            let path = folder.path + "/\(round)/a/b/c/out"
+            let made = Mutex<[String]>([])
+            let failures = Mutex<[Status]>([])
+            let threads = (0..<4).map { _ in
+                testThread {
+                    do throws(Status) {
+                        let new = try Folders.createParents(of: path)
+                        made.withLock { $0 += new }
+                    } catch {
+                        failures.withLock { $0.append(error) }
+                    }
+                }
+            }
+            for thread in threads { thread.join() }
+            #expect(failures.withLock { $0 } == [])
+            let expected = ["", "/a", "/a/b", "/a/b/c"].map { "\(folder.path)/\(round)\($0)" }
+            #expect(made.withLock { $0.sorted() } == expected)
+        }
     }
 
     @Test func nothingIsLeftOfAnUnfinishedExport() throws {

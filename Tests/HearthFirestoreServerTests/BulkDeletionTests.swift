@@ -72,7 +72,34 @@ import Testing
         #expect(await eventually { beside.isOver })
         let rest = try TransferData.documents(database)
         #expect(rest.keys.sorted() == ["c/12999", "c/9"])
-        #expect(control.progress.documentCount >= 2999 && control.progress.phase == .finalizing)
+        #expect(control.progress.documentCount == 2999 && control.progress.phase == .finalizing)
+    }
+
+    /// Those beside them in the same commit are written.
+    @Test func writesThatMayFailAreLeftOut() async throws {
+        let database = try await database(count: 10)
+        let stale = Precondition.updateTime(Timestamp(microseconds: 1))
+        var items = (0..<10).map { number in
+            CommitRun.Item(
+                write: Write(
+                    document: ResourceName(database: database.name, path: ResourcePath(["c", "\(10_000 + number)"])),
+                    operation: .delete, precondition: number % 4 == 1 ? stale : .none),
+                sizeBytes: 100, positionBytes: 100 * (number + 1))
+        }
+        let rest = ["c/10001", "c/10005", "c/10009"]
+        let (all, control) = (items, TransferControl())
+        let run = CommitRun(database, makesEvents: true, control) { $0.code == .failedPrecondition }
+        try run.write { () throws(Status) in items.isEmpty ? nil : items.removeFirst() }
+        #expect(run.documentCount == 7 && control.progress.documentCount == 7)
+        #expect(control.progress.sizeBytes == 1000)
+        #expect(try TransferData.documents(database).keys.sorted() == rest)
+        // Without that, they end the run.
+        items = all
+        let other = CommitRun(database, makesEvents: true, TransferControl())
+        #expect(throws: Status.self) {
+            try other.write { () throws(Status) in items.isEmpty ? nil : items.removeFirst() }
+        }
+        #expect(try TransferData.documents(database).keys.sorted() == rest)
     }
 
     /// A client may write as soon as it has the answer.

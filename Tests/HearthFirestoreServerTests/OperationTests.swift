@@ -89,6 +89,51 @@ import Testing
         #expect(failed.error?.message.contains("deleted") == true)
     }
 
+    /// Puts overrides in force, and has what follows fail.
+    private func interrupt(
+        _ database: Database, _ store: FaultyStore, _ override: FieldOverride,
+        until isWanted: (IndexCatalog) -> Bool
+    ) {
+        func set(_ overrides: [FieldOverride]) {
+            let ended = Promise<Void>()
+            database.setCatalog(definitions: [], overrides: overrides) { _ in ended.give(()) }
+            ended.wait()
+        }
+        for operation in 0..<100 where !isWanted(database.catalog) {
+            set([])
+            store.fail(at: operation)
+            set([override])
+            store.fail(at: nil)
+        }
+    }
+
+    /// Those of time-to-live policies, and of indexes of single fields, end when the catalog has no more to do.
+    @Test(arguments: [true, false])
+    func interruptedOperationsOfFieldsGoOn(_ isPolicy: Bool) async throws {
+        let store = FaultyStore()
+        let harness = try AdminHarness(provider: OneStore(store))
+        let database = try harness.database
+        for number in 0..<5 { try await database.put("c/\(number)", ["f": .integer(1)]) }
+        let override = FieldOverride(
+            collectionID: "c", path: try FieldPath(parsing: "f"),
+            indexes: isPolicy ? FieldOverride.automaticIndexes : [], timeToLive: isPolicy ? .init() : nil)
+        interrupt(database, store, override) { catalog in
+            isPolicy ? catalog.definitions.contains { $0.state == .creating } : catalog.isChanging
+        }
+        let metadata = FieldOperationMetadata(
+            field: "\(harness.root)/collectionGroups/c/fields/f", state: .processing)
+        let operation = OperationMessage(name: "o", metadata: AnyMessage(metadata))
+        let interrupted = InterruptedOperation(operation, database, endTime: Timestamp(microseconds: 1))
+        #expect(try interrupted.ended() == nil)
+        let resumed = Promise<Void>()
+        database.setCatalog(definitions: [], overrides: [override]) { _ in resumed.give(()) }
+        resumed.wait()
+        let ended = try #require(try interrupted.ended())
+        #expect(try ended.metadata?.unpacked(FieldOperationMetadata.self)?.state == .successful)
+        let field = try ended.response?.unpacked(FieldMessage.self)
+        #expect(isPolicy ? field?.ttlConfig?.state == .active : field?.indexConfig?.indexes.isEmpty == true)
+    }
+
     @Test func operationsAreBounded() async throws {
         let harness = AdminHarness()
         let database = try harness.database

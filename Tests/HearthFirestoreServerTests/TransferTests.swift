@@ -155,6 +155,40 @@ import Testing
                 == .failedPrecondition)
     }
 
+    /// Documents of which a step of an export reads fewer than all.
+    private func manyBytes(_ database: Database) async throws {
+        let string = String(repeating: "x", count: 900_000)
+        for number in 0..<20 { try await database.put("c/\(number)", ["s": .string(string)]) }
+    }
+
+    /// Nobody would know of which moment the rest is.
+    @Test func anExportOfADatabaseThatIsClearedMeanwhileFails() async throws {
+        let store = HookedStore()
+        let database = try database(DatabaseName(project: "p"), store)
+        try await manyBytes(database)
+        store.beforeLongSnapshots { [weak database] number in
+            if number != 2 { return }
+            let cleared = Promise<Void>()
+            database?.clear { _ in cleared.give(()) }
+            cleared.wait()
+        }
+        let failure = status { () throws(Status) in _ = try export(database, to: "out") }
+        #expect(failure?.code == .aborted)
+        #expect(try TransferData.names(folder.path).isEmpty)
+    }
+
+    /// What an old moment needs is kept by the snapshot that is held; that of a recent one is not held.
+    @Test(arguments: [(seconds: 1700, isHeld: false), (1900, true)])
+    func theSnapshotOfAnOldMomentIsHeld(_ age: (seconds: Int, isHeld: Bool)) async throws {
+        let (store, clock) = (HookedStore(), StoppedClock())
+        let database = try database(DatabaseName(project: "p"), store, clock: clock)
+        try await manyBytes(database)
+        let time = try database.view().readTime
+        clock.advance(seconds: Double(age.seconds))
+        #expect(try export(database, to: "out", at: time, clock: clock).documentCount == 20)
+        #expect((store.longSnapshots.load(ordering: .relaxed) == 1) == age.isHeld)
+    }
+
     // MARK: Ends
 
     @Test func nothingIsLeftOfAnExportThatFails() async throws {

@@ -26,7 +26,8 @@ import Testing
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    @Test func aConnectionToASilentServerIsClosed() throws {
+    @Test(.timeLimit(.minutes(1)))
+    func aConnectionToASilentServerIsClosed() throws {
         let (descriptor, port) = try Self.silentPort()
         defer { close(descriptor) }
         let loop = try ToolLoop.start()

@@ -194,6 +194,31 @@ struct EventDispatcherTests {
         #expect(last?.event.version == 60 && last?.result != .delivered)
     }
 
+    /// There may be many commits while the thread waits for a disk.
+    @Test func oneNoteOfManyIsEnough() {
+        let asked = SharedValue(Atomic(0))
+        func notify(_ count: Int) {
+            for _ in 0..<count {
+                dispatcher.notify(id) {
+                    asked.value.add(1, ordering: .relaxed)
+                    return nil
+                }
+            }
+        }
+        for expected in 1...2 {
+            notify(1000)
+            run()
+            #expect(asked.value.load(ordering: .relaxed) == expected)
+        }
+        // What was noted while the trigger was paused had no effect.
+        dispatcher.set("t", trigger(isPaused: true))
+        notify(1)
+        dispatcher.set("t", trigger())
+        notify(1)
+        run()
+        #expect(asked.value.load(ordering: .relaxed) == 3)
+    }
+
     @Test func aRouteEndsWithItsEvents() {
         weak var gone: Source?
         do {

@@ -115,7 +115,7 @@ final class DocumentImport {
             openNames.subtract(batch.names)
             written.add(batch.count, ordering: .relaxed)
             documentBytes += batch.sizeBytes
-            connection.server.hasAnswered()
+            connection.server.noteAnswer()
             return faults.clear()
         }
         if FirestoreConnection.isPassing(status) {

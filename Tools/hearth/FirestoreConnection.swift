@@ -69,7 +69,7 @@ final class FirestoreConnection {
         let outcome = Awaited<Void>()
         begin(method, message, onMessage: onMessage) { outcome.set($0.code == .ok ? .success(()) : .failure($0)) }
         try outcome.wait()
-        server.hasAnswered()
+        server.noteAnswer()
     }
 
     /// The same, which returns at once. `done` runs on the loop's thread.
@@ -115,10 +115,10 @@ final class FirestoreConnection {
         do throws(Status) {
             isKnown = try outcome.wait()
         } catch {
-            try server.checkThatItIsNoWrongProtocol(error)
+            try server.noteFailure(error)
             throw error.code == .unavailable ? ToolFailure(.unavailable, error.message) : failure(error)
         }
-        server.hasAnswered()
+        server.noteAnswer()
         if !isKnown {
             throw ToolFailure(
                 .failed, "The server doesn't know --no-triggers: only Hearth does. Nothing was imported.")
@@ -131,7 +131,7 @@ final class FirestoreConnection {
     /// - Throws: 1 when the server refuses the call, 69 when it has failed for 30 seconds, or speaks another
     ///   protocol.
     func recover(from status: Status, _ faults: inout Faults) throws(ToolFailure) {
-        try server.checkThatItIsNoWrongProtocol(status)
+        try server.noteFailure(status)
         try faults.wait(after: status, hint: server.hint(Self.httpStatus(status)))
         do throws(Status) {
             try server.reopen()

@@ -19,14 +19,17 @@ final class PartialFolder: BackupTarget, Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter path: what a process with the same number has left there is removed, if it looks like a folder of this kind.
+    /// - Parameter path: a name that says that what has it is unfinished. A folder that a process with the same number has left
+    ///   there is removed.
+    /// - Throws: 73 when another process fills it, or it can't be made.
     init(_ path: String) throws(ToolFailure) {
         watch()
         let failure = state.withLock { state -> Status? in
             do throws(Status) {
                 try Self.removeAbandoned(path)
-                state.folder = try BackupFolder(path)
-                state.lock = FolderLock(path)
+                let folder = try BackupFolder(path)
+                guard let lock = FolderLock(path) else { throw Self.isTaken(path) }
+                (state.folder, state.lock) = (folder, lock)
                 return nil
             } catch {
                 return error
@@ -38,11 +41,11 @@ final class PartialFolder: BackupTarget, Sendable {
     /// Removes what a process that was killed has left: in containers processes have the same number.
     private static func removeAbandoned(_ path: String) throws(Status) {
         guard Folders.exists(path) else { return }
-        guard let lock = FolderLock(path) else {
-            throw .failedPrecondition("Another process fills \(path).")
-        }
+        guard let lock = FolderLock(path) else { throw isTaken(path) }
         try withExtendedLifetime(lock) { () throws(Status) in try BackupFolder.remove(path) }
     }
+
+    private static func isTaken(_ path: String) -> Status { .failedPrecondition("Another process fills \(path).") }
 
     /// The signals are for one thread, which has the lock when it ends the process: no file is made after the removal.
     private func watch() {

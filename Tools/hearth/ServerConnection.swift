@@ -46,14 +46,15 @@ final class ServerConnection {
     }
 
     /// The server has answered: what fails later doesn't come from a wrong protocol.
-    func hasAnswered() { protocolHint = "" }
+    func noteAnswer() { protocolHint = "" }
 
+    /// A call has failed. Unless the first one has because of the protocol, that is not the reason of later failures either.
     /// - Throws: 69 when the failure of the first call shows that the server speaks another protocol.
-    func checkThatItIsNoWrongProtocol(_ status: Status) throws(ToolFailure) {
+    func noteFailure(_ status: Status) throws(ToolFailure) {
         if status.message == HTTP2Client.closedWithoutFrames, !protocolHint.isEmpty {
             throw ToolFailure(.unavailable, "Cannot reach \(address): \(status.message)\(protocolHint)")
         }
-        hasAnswered()
+        noteAnswer()
     }
 
     private static func connect(
@@ -103,7 +104,7 @@ final class ServerConnection {
     func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
         do throws(Status) {
             let value = try outcome.wait()
-            hasAnswered()
+            noteAnswer()
             return value
         } catch {
             throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)\(protocolHint)")

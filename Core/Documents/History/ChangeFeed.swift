@@ -140,7 +140,8 @@ package struct ChangeFeed {
         try snapshot.get(.meta, Incarnation.key).map(Database.decode) ?? 0
     }
 
-    static func earliest(in snapshot: any Snapshot) throws(Status) -> Int64 {
+    /// The first version that a snapshot's history still has, in microseconds since 1970; 0 when it has all.
+    package static func earliest(in snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
     }
 

@@ -90,15 +90,24 @@ package enum Folders {
         guard let slash = lastSlash(withoutEnd(path)), slash > path.startIndex else { return [] }
         let parent = withoutEnd(String(path[..<slash]))
         if exists(parent) { return [] }
-        let above = try createParents(of: parent)
+        var made = try createParents(of: parent)
         do throws(Status) {
-            try create(parent)
+            if try createUnlessThere(parent) { made.append(parent) }
             try syncParent(of: parent)
         } catch {
-            for folder in above.reversed() { removeEmpty(folder) }
+            for folder in made.reversed() { removeEmpty(folder) }
             throw error
         }
-        return above + [parent]
+        return made
+    }
+
+    /// - Returns: whether it made the folder, and not somebody else meanwhile.
+    private static func createUnlessThere(_ path: String) throws(Status) -> Bool {
+        if mkdir(path, 0o755) == 0 { return true }
+        let isTaken = errno == EEXIST
+        let failure = FileFailure.status("create", path)
+        if isTaken, isFolder(path) { return false }
+        throw failure
     }
 
     package static func removeEmpty(_ path: String) { rmdir(path) }

@@ -38,13 +38,12 @@ extension AdminService {
 ///
 /// Not a transaction: readers see a part of it. Listeners and triggers get its deletions as any others.
 struct BulkDelete: Sendable {
-    /// Documents that are looked at in one snapshot, and that one step counts.
+    /// Documents that are looked at in one snapshot.
     private static let stepDocuments = 200
-    private static let countStep = 4096
 
     private let database: Database
     /// Nil for all documents.
-    private let groups: [String?]
+    private let collectionIDs: [String]?
     /// Documents of later versions stay.
     private let version: Int64
     let readTime: Timestamp
@@ -53,7 +52,7 @@ struct BulkDelete: Sendable {
     /// - Throws: UNAVAILABLE when the database can't be read.
     init(_ database: Database, _ collectionIDs: [String]?) throws(Status) {
         self.database = database
-        groups = collectionIDs?.map(Optional.some) ?? [nil]
+        self.collectionIDs = collectionIDs
         let view = try database.view()
         (version, readTime) = (view.version, view.readTime)
     }
@@ -61,13 +60,16 @@ struct BulkDelete: Sendable {
     /// Deletes, on the calling thread: not on an event loop, nor on one of the workers.
     /// - Throws: CANCELLED; why a document could not be deleted, with the number of those that are.
     func run(_ control: TransferControl) throws(Status) {
-        try count(control)
-        control.update { $0.phase = .processing }
+        let estimate = try database.documentCount(of: collectionIDs, control)
+        control.update { progress in
+            progress.estimatedDocumentCount = estimate
+            progress.phase = .processing
+        }
         // Who changes or deletes a document meanwhile is not an obstacle.
         let run = CommitRun(database, makesEvents: true, control) { $0.code == .failedPrecondition }
-        let rest = Rest(database, groups[...], version: version, control)
+        let rest = Rest(database, collectionIDs, version: version, control)
         do throws(Status) {
-            _ = try run.write { () throws(Status) in try rest.next() }
+            try run.write { () throws(Status) in try rest.next() }
         } catch {
             throw Status(error.code, "\(error.message) \(run.documentCount) documents are deleted.")
         }
@@ -78,22 +80,10 @@ struct BulkDelete: Sendable {
         }
     }
 
-    /// Counts the documents first, for the estimate.
-    private func count(_ control: TransferControl) throws(Status) {
-        for group in groups {
-            var last: [UInt8]?
-            repeat {
-                try control.check()
-                let keys = try database.view().documentKeys(of: group, after: last, limit: Self.countStep)
-                control.update { $0.estimatedDocumentCount += keys.count }
-                last = keys.count < Self.countStep ? nil : keys.last
-            } while last != nil
-        }
-    }
-
     /// The documents that are still to be deleted; belongs to the deletion's thread.
     private final class Rest {
         private let database: Database
+        /// Collection groups; nil for all documents.
         private var groups: ArraySlice<String?>
         /// Documents of later versions stay.
         private let version: Int64
@@ -103,9 +93,9 @@ struct BulkDelete: Sendable {
         private var count = 0
         private var sizeBytes = 0
 
-        init(_ database: Database, _ groups: ArraySlice<String?>, version: Int64, _ control: TransferControl) {
+        init(_ database: Database, _ collectionIDs: [String]?, version: Int64, _ control: TransferControl) {
             self.database = database
-            self.groups = groups
+            groups = collectionIDs.map { ArraySlice($0.map(Optional.some)) } ?? [nil]
             self.version = version
             self.control = control
         }
@@ -139,11 +129,7 @@ struct BulkDelete: Sendable {
 
         private func report() {
             let (count, size) = (count, sizeBytes)
-            control.update { progress in
-                progress.estimatedDocumentCount = max(progress.estimatedDocumentCount, count)
-                let share = Double(progress.estimatedDocumentCount) / Double(max(1, count))
-                progress.estimatedSizeBytes = Int(Double(size) * share)
-            }
+            control.update { $0.estimate(from: count, sizeBytes: size) }
         }
     }
 }

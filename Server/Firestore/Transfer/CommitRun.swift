@@ -71,11 +71,10 @@ final class CommitRun: @unchecked Sendable {
         requester = .administrator(connection: UInt64.max - number)
     }
 
+    /// `documentCount` is then the number of those that are written, also after an error.
     /// - Parameter next: the next write; nil at the end.
-    /// - Returns: the number of documents that were written.
-    /// - Throws: what `next` throws; why a document could not be written, with its path; CANCELLED. `documentCount` is then
-    ///   the number of those that are.
-    func write(_ next: () throws(Status) -> Item?) throws(Status) -> Int {
+    /// - Throws: what `next` throws; why a document could not be written, with its path; CANCELLED.
+    func write(_ next: () throws(Status) -> Item?) throws(Status) {
         do throws(Status) {
             try writeAll(next)
         } catch {
@@ -87,7 +86,6 @@ final class CommitRun: @unchecked Sendable {
             control.update { $0.documentCount = documentCount }
             throw error
         }
-        return documentCount
     }
 
     private func writeAll(_ next: () throws(Status) -> Item?) throws(Status) {

@@ -117,7 +117,7 @@ package struct ExportJob: Sendable {
         let time: Timestamp
         if let given = options.time { time = given } else { time = try database.view().readTime }
         control.update { $0.readTime = time }
-        let estimate = try count(control)
+        let estimate = try database.documentCount(of: options.collectionIDs, control)
         control.update { progress in
             progress.estimatedDocumentCount = estimate
             progress.phase = .processing
@@ -131,8 +131,8 @@ package struct ExportJob: Sendable {
             guard isRecent(time) else { continue }
             snapshot.close()
             snapshot = try database.store.snapshot(.long)
-            // Nobody but a clearing changes it: a history that had no commit had no documents either.
-            if try ChangeFeed.incarnation(of: snapshot) != past.incarnation {
+            // Nothing but a clearing ends the history of a recent moment.
+            if past.version < (try ChangeFeed.earliest(in: snapshot)) {
                 throw .aborted("The database was cleared while it was exported.")
             }
         }
@@ -168,9 +168,7 @@ package struct ExportJob: Sendable {
         control.update { progress in
             progress.documentCount = documents
             progress.sizeBytes = size
-            progress.estimatedDocumentCount = max(progress.estimatedDocumentCount, documents)
-            let share = Double(progress.estimatedDocumentCount) / Double(max(1, documents))
-            progress.estimatedSizeBytes = Int(Double(size) * share)
+            progress.estimate(from: documents, sizeBytes: size)
         }
     }
 
@@ -191,29 +189,5 @@ package struct ExportJob: Sendable {
         let admitted = Awaited<LongRead>()
         longReads.whenFree(for: .server) { admitted.set($0) }
         return try admitted.wait()
-    }
-
-    // MARK: The estimate
-
-    private static let countStep = 4096
-
-    /// About how many documents will be exported: those that there are now.
-    private func count(_ control: TransferControl) throws(Status) -> Int {
-        guard let ids = options.collectionIDs else { return try count(nil, control) }
-        var count = 0
-        for id in ids { count += try self.count(id, control) }
-        return count
-    }
-
-    private func count(_ collectionID: String?, _ control: TransferControl) throws(Status) -> Int {
-        var count = 0
-        var last: [UInt8]?
-        repeat {
-            try control.check()
-            let keys = try database.view().documentKeys(of: collectionID, after: last, limit: Self.countStep)
-            count += keys.count
-            last = keys.count < Self.countStep ? nil : keys.last
-        } while last != nil
-        return count
     }
 }

@@ -72,7 +72,7 @@ package struct ImportJob: Sendable {
         let run = CommitRun(database, makesEvents: options.makesEvents, control)
         var pace = Pace(control, sizeBytesBefore: sizeBytesBefore)
         do throws(Status) {
-            return try run.write { () throws(Status) in
+            try run.write { () throws(Status) in
                 while let document = try reader.next() {
                     // Few of many documents may be wanted.
                     try pace.step(reader)
@@ -88,6 +88,7 @@ package struct ImportJob: Sendable {
             throw Status(
                 error.code, "\(error.message) \(run.documentCount) documents are in; the import may be repeated.")
         }
+        return run.documentCount
     }
 
     private static func write(

@@ -1,20 +1,20 @@
 import HearthModel
 import Synchronization
 
-/// How far an export or import is, for whoever asks, and the request to end it. Usable from any thread.
+/// How far an export, import or bulk deletion is, for whoever asks, and the request to end it. Usable from any thread.
 package final class TransferControl: Sendable {
     package enum Phase: Sendable {
-        /// An export counts documents; an import checks all files.
+        /// An export or deletion counts documents; an import checks all files.
         case initializing
-        /// Documents are written.
+        /// Documents are written, or deleted.
         case processing
-        /// All documents are written; an export is made durable and gets its name.
+        /// That is done; an export is made durable and gets its name.
         case finalizing
     }
 
     package struct Progress: Sendable, Equatable {
         package var phase = Phase.initializing
-        /// Documents that were exported, or are written durably.
+        /// Documents that were exported, or are written or deleted durably.
         package var documentCount = 0
         /// About so many there are; 0 as long as that is not known.
         package var estimatedDocumentCount = 0
@@ -23,6 +23,13 @@ package final class TransferControl: Sendable {
         package var estimatedSizeBytes = 0
         /// The moment that is exported.
         package var readTime: Timestamp?
+
+        /// Estimates the size of all documents by that of those so far.
+        mutating func estimate(from documentCount: Int, sizeBytes: Int) {
+            estimatedDocumentCount = max(estimatedDocumentCount, documentCount)
+            let share = Double(estimatedDocumentCount) / Double(max(1, documentCount))
+            estimatedSizeBytes = Int(Double(sizeBytes) * share)
+        }
     }
 
     private struct State {
