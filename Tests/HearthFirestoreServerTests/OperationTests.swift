@@ -221,6 +221,37 @@ import Testing
         table.begin(database, metadata: { AnyMessage(CreateDatabaseMetadata()) }) { refused.give($0) }
         #expect(throws: Status.self) { try refused.wait().get() }
         #expect(try table.operations(of: database.name).map(\.name) == [operation.name])
+        func stored() throws -> Bool {
+            let fields = try database.note(Database.operationNotes + operation.name.split(separator: "/").last!)
+            guard case .bytes(let bytes)? = fields?["operation"] else { return false }
+            return try OperationMessage(protobuf: bytes).response != nil
+        }
+        #expect(try !stored())
+        // As soon as it can be, it is stored, too: after a restart it would count as interrupted.
+        table.tick()
+        #expect(await eventually { (try? stored()) == true })
+    }
+
+    /// Of a database that was made anew before the deletion of its predecessor was noted.
+    @Test func operationsOfASuccessorGoOn() async throws {
+        let harness = AdminHarness()
+        _ = try await create(harness, "ops1")
+        let name = try DatabaseName(parsing: "\(databases)/ops1")
+        let table = harness.admin.operations
+        func begin() throws -> OperationMessage {
+            let begun = Promise<Result<OperationMessage, Status>>()
+            table.begin(try harness.registry.database(name), metadata: { AnyMessage(CreateDatabaseMetadata()) }) {
+                begun.give($0)
+            }
+            return try begun.wait().get()
+        }
+        let former = try begin()
+        try harness.registry.delete(name)
+        let operation = try begin()
+        _ = table.completeDeletion(of: name, metadata: DeleteDatabaseMetadata(), response: EmptyMessage())
+        #expect(throws: Status.self) { try table.operation(former.name) }
+        table.handle(operation).end(CreateDatabaseMetadata(), Result<EmptyMessage, Status>.success(EmptyMessage()))
+        #expect(await eventually { (try? table.operation(operation.name).response) != nil })
     }
 
     @Test func waitingEndsWithTheOperationOrTheTime() async throws {
