@@ -15,6 +15,9 @@ extension Limits {
     static let indexEntriesSizeBytesMax = 8 << 20
     /// Composite indexes of a database.
     package static let compositeIndexesMax = 1000
+    /// Bytes of the stored form of all definitions of indexes and fields of a database (ours): each change writes them as a
+    /// whole.
+    package static let indexCatalogSizeBytesMax = 4 << 20
 
     // MARK: Requests
 

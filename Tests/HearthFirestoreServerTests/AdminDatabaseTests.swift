@@ -82,7 +82,8 @@ import Testing
 
     /// That both have found no database before does not make it two.
     @Test func ofTwoCreationsOneFails() async throws {
-        let admin = AdminService(directory: Unseen(registry: harness.registry), transfers: harness.transfers) { _, body in
+        let directory = Unseen(registry: harness.registry)
+        let admin = AdminService(directory: directory, transfers: harness.transfers) { _, body in
             body()
         }
         let results = try (0..<2).map { number in

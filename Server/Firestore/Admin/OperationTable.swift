@@ -269,22 +269,55 @@ final class OperationTable: Sendable {
         return ended
     }
 
-    /// All operations of a database, the oldest first. May wait for the disk.
-    func operations(of name: DatabaseName) throws(Status) -> [OperationMessage] {
+    /// Operations of a database, the oldest first. May wait for the disk.
+    /// - Parameters:
+    ///   - last: the name of one; those behind it are returned.
+    ///   - limit: how many; fewer when they are large.
+    ///   - isWanted: chooses some.
+    func operations(
+        of name: DatabaseName, after last: String? = nil, limit: Int = .max,
+        where isWanted: (OperationMessage) -> Bool = { _ in true }
+    ) throws(Status) -> (operations: [OperationMessage], isMore: Bool) {
         let prefix = "\(name.string)/operations/"
-        var found = state.withLock { $0.ofDeleted.filter { $0.name.utf8.starts(with: prefix.utf8) } }
-        guard try directory.exists(name) else { return found }
+        var deleting = state.withLock { $0.ofDeleted.filter { $0.name.utf8.starts(with: prefix.utf8) } }
+            .filter { operation in last.map { UTF8Order.compare($0, operation.name) < 0 } ?? true }
+            .filter(isWanted)
+        let stored = try stored(name, after: last, limit: limit, isWanted)
+        if stored.isMore, let end = stored.operations.last?.name {
+            deleting.removeAll { UTF8Order.compare($0.name, end) > 0 }
+        }
+        let all = (stored.operations + deleting).sorted { UTF8Order.compare($0.name, $1.name) < 0 }
+        return (Array(all.prefix(limit)), stored.isMore || all.count > limit)
+    }
+
+    /// Those that are kept with the database, some at a time: their metadata may be large.
+    private func stored(
+        _ name: DatabaseName, after last: String?, limit: Int, _ isWanted: (OperationMessage) -> Bool
+    ) throws(Status) -> (operations: [OperationMessage], isMore: Bool) {
+        guard try directory.exists(name) else { return ([], false) }
         let database = try directory.database(name)
-        // One more may be stored for each that is being deleted.
-        for (_, fields) in try database.notes(Database.operationNotes, limit: 2 * Limits.operationsPerDatabaseMax) {
-            do throws(Status) {
-                found.append(try present(try Self.operation(fields), database))
-            } catch {
-                // Deleted meanwhile.
-                if error.code != .notFound { throw error }
+        var found: [OperationMessage] = []
+        var position = last.map(Self.note)
+        var left = Limits.adminPageSizeBytesMax
+        while true {
+            let notes = try database.notes(
+                Database.operationNotes, after: position, limit: Limits.adminPageSizeDefault,
+                sizeBytesMax: Limits.adminPageSizeBytesMax)
+            if notes.isEmpty { return (found, false) }
+            for (note, fields) in notes {
+                if found.count >= limit || left <= 0 { return (found, true) }
+                position = note
+                do throws(Status) {
+                    let operation = try present(try Self.operation(fields), database)
+                    guard isWanted(operation) else { continue }
+                    found.append(operation)
+                    if case .bytes(let bytes)? = fields["operation"] { left -= bytes.count }
+                } catch {
+                    // Deleted meanwhile.
+                    if error.code != .notFound { throw error }
+                }
             }
         }
-        return found
     }
 
     /// Answers when an operation has ended, or after a time. May wait for the disk.
