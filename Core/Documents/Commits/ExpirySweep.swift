@@ -49,8 +49,8 @@ final class ExpirySweep: Sendable {
         var next: [UInt32: [UInt8]] = [:]
         var open = policies.map { Search($0.index, $0.policy, now: now) }
         var left = limit
-        // Each policy has its share, so that none waits for another one. Then those that have more share what is left: of a thousand
-        // policies few have documents that expire.
+        // Each policy has its share, so that none waits for another one. Then those that have more share what is left: of
+        // a thousand policies few have documents that expire.
         for _ in 0..<2 where left > 0 && found.bytes < Limits.expiryStepBytesMax {
             let share = max(1, left / max(1, open.count))
             var more: [Search] = []
