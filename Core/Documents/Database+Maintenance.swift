@@ -9,7 +9,8 @@ extension Database {
         pipeline.clear(completion)
     }
 
-    /// Deletes states older than the retention, a bounded number at a time.
+    /// Deletes states older than the retention, a bounded number at a time. Large ones take the store longer, so the time of a
+    /// step is bounded, too.
     /// - Parameter completion: called with whether there is more to delete.
     package func collectGarbage(
         recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
@@ -19,14 +20,16 @@ extension Database {
         let box = SharedBox(more)
         let recorder = pipeline.recorder.withLock { $0 }
         pipeline.perform(
-            { transaction throws(Status) in
+            { [clock] transaction throws(Status) in
                 let needed = recorder?.neededVersion
                 let horizon = min(horizon, needed ?? .max)
                 let range = Feed.range(before: horizon)
                 let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
                 var last: [UInt8]?
                 var count = 0
-                while count < recordsMax, try cursor.next() {
+                let end = clock.monotonicNanoseconds() + Limits.garbageStepNanosecondsMax
+                var isLate = false
+                while count < recordsMax, !isLate, try cursor.next() {
                     let key = cursor.key
                     let documentKey = Array(key.dropFirst(8))
                     let version = Self.decode(Array(key.prefix(8)))
@@ -35,6 +38,7 @@ extension Database {
                     }
                     last = key
                     count += 1
+                    isLate = clock.monotonicNanoseconds() > end
                 }
                 cursor.close()
                 guard let last else { return }
@@ -43,7 +47,7 @@ extension Database {
                 // Changes at or before the last deleted one are no longer known.
                 let earliest = Self.decode(Array(last.prefix(8)))
                 try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
-                box.value.withLock { $0 = count == recordsMax }
+                box.value.withLock { $0 = count == recordsMax || isLate }
             }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
     }
 

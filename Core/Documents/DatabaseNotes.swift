@@ -58,14 +58,21 @@ extension Database {
     }
 
     /// The records whose names begin with `prefix`, in the order of their names.
+    /// - Parameters:
+    ///   - last: a name; the records behind it are returned.
+    ///   - sizeBytesMax: the record that exceeds it is the last one.
     /// - Throws: UNAVAILABLE when the store can't be read.
-    package func notes(_ prefix: String, limit: Int) throws(Status) -> [(name: String, fields: MapValue)] {
+    package func notes(
+        _ prefix: String, after last: String? = nil, limit: Int, sizeBytesMax: Int = .max
+    ) throws(Status) -> [(name: String, fields: MapValue)] {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         var found: [(name: String, fields: MapValue)] = []
-        try Notes(snapshot).forEach(prefix) { name, fields in
+        var sizeBytes = 0
+        try Notes(snapshot).forEach(prefix, after: last) { name, fields, bytes in
             found.append((name, fields))
-            return found.count < limit
+            sizeBytes += bytes
+            return found.count < limit && sizeBytes < sizeBytesMax
         }
         return found
     }
@@ -89,15 +96,21 @@ private struct Notes {
 
     init(_ snapshot: any Snapshot) { self.snapshot = snapshot }
 
-    /// - Parameter body: returns false to end.
-    func forEach(_ prefix: String, _ body: (String, MapValue) throws(Status) -> Bool) throws(Status) {
-        let range = KeyRange(prefix: Database.noteKey(prefix))
+    /// - Parameters:
+    ///   - last: a name; the records behind it are visited.
+    ///   - body: gets the record and the bytes of its fields; returns false to end.
+    func forEach(
+        _ prefix: String, after last: String? = nil, _ body: (String, MapValue, Int) throws(Status) -> Bool
+    ) throws(Status) {
+        var range = KeyRange(prefix: Database.noteKey(prefix))
+        if let last { range.lower = Database.noteKey(last) + [0] }
         let cursor = try snapshot.scan(
             .meta, range, reverse: false, values: true, dropping: Database.noteKey("").count)
         defer { cursor.close() }
         while try cursor.next() {
             let name = String(decoding: cursor.key, as: UTF8.self)
-            guard try body(name, try FieldsCodec.decode(cursor.value)) else { return }
+            let value = cursor.value
+            guard try body(name, try FieldsCodec.decode(value), value.count) else { return }
         }
     }
 }
@@ -131,7 +144,7 @@ package struct NoteChanges {
         _ prefix: String, where condition: (String, MapValue) throws(Status) -> Bool
     ) throws(Status) -> String? {
         var found: String?
-        try Notes(transaction).forEach(prefix) { name, fields throws(Status) in
+        try Notes(transaction).forEach(prefix) { name, fields, _ throws(Status) in
             if try condition(name, fields) { found = name }
             return found == nil
         }

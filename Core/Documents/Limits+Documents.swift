@@ -15,6 +15,9 @@ extension Limits {
     static let indexEntriesSizeBytesMax = 8 << 20
     /// Composite indexes of a database.
     package static let compositeIndexesMax = 1000
+    /// Bytes of the stored form of all definitions of indexes and fields of a database (ours): each change writes them as a
+    /// whole.
+    package static let indexCatalogSizeBytesMax = 4 << 20
 
     // MARK: Requests
 
@@ -79,6 +82,8 @@ extension Limits {
     package static let streamAnswersSeconds = 30 * 86_400
     /// Bytes of the answers of all streams of a database, besides those of the last hour (ours).
     static let streamAnswersBytesMax = 64 << 20
+    /// Nanoseconds for which a step of the deletion of old states looks for them (ours).
+    static let garbageStepNanosecondsMax: UInt64 = 20_000_000
     /// Seconds for which the answer to a commit with an id, and a document of the ledger, is kept (ours).
     package static let onceSeconds = 8 * 86_400
     /// Answers or documents that one step of their deletion deletes (ours).

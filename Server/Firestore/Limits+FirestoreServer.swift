@@ -14,6 +14,8 @@ extension Limits {
     static let adminPageSizeDefault = 100
     /// Entries of one page of a list of the admin API (ours).
     static let adminPageSizeMax = 1000
+    /// Bytes after which a page of a list of operations ends (ours).
+    static let adminPageSizeBytesMax = 1 << 20
     /// Operations that are stored for a database (ours).
     package static let operationsPerDatabaseMax = 1000
     /// Operations that are kept of databases that they have deleted (ours).
@@ -157,8 +159,9 @@ extension Limits {
     static let rulesProjectBytesMax = 100
     /// Bytes of the name of a release, of a source's file and of an attachment point (ours).
     static let rulesNamesBytesMax = 512
-    /// Bytes of the sources of all rulesets that are in force (ours).
-    static let rulesInForceBytesMax = 64 << 20
+    /// Bytes of the sources of all rulesets that are in force (ours). Compiled they take about twenty times as much memory, and
+    /// a start compiles them.
+    static let rulesInForceBytesMax = 8 << 20
     /// Bytes of all rulesets and releases of a server without a data folder (ours).
     static let rulesInMemoryBytesMax = 64 << 20
     /// Entries of a list of rulesets or releases when the request has no page size, and at most. Source: `pageSize` of both

@@ -177,6 +177,16 @@ import Testing
         #expect(try step(database, limit: 100).get().deletedCount == 50)
     }
 
+    /// A step deletes as much of one collection group when there are many policies.
+    @Test func policiesWithoutExpiredDocumentsLeaveTheirShares() throws {
+        try database.setCatalog([], try (0..<100).map { number in try Self.policy(of: "g\(number)") })
+        for group in ["g7", "g8"] {
+            for number in 0..<60 { try database.commit([.set("\(group)/\(number)", map(("until", time(-1))))]) }
+        }
+        #expect(try step(database, limit: 100).get() == .init(deletedCount: 100, isMore: true))
+        #expect(try step(database, limit: 100).get() == .init(deletedCount: 20))
+    }
+
     /// What can't be deleted is passed over until the next round.
     @Test func lockedAndDamagedDocumentsKeepNoOthers() throws {
         try database.setCatalog([], [try Self.policy()])

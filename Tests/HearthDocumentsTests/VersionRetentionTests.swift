@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthTestSupport
 import HearthWire
@@ -53,6 +54,39 @@ import Testing
                     seconds: 3600, earliest: first, beginning: first, isPointInTimeRecovery: false))
         clock.advance(seconds: 60)
         #expect(code(database, first) == .failedPrecondition)
+    }
+
+    /// Others wait for a step of the deletion of old versions, which takes the longer the larger they are.
+    @Test func aStepOfTheDeletionOfOldVersionsEndsInTime() throws {
+        let clock = MovingClock()
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
+        defer { database.close() }
+        func known() throws -> Int {
+            let snapshot = try database.store.snapshot()
+            defer { snapshot.close() }
+            return try snapshot.count(.feed, KeyRange(lower: [], upper: nil), limit: .max)
+        }
+        for number in 0..<10 { try database.commit([.set("c/x", map(("n", .integer(Int64(number)))))]) }
+        clock.advance(seconds: 2 * 3600)
+        let step = Promise<Result<Bool, Status>>()
+        database.collectGarbage { step.give($0) }
+        #expect(try step.wait().get() && known() == 9)
+        try database.collectAllGarbage()
+        #expect(try known() == 0)
+    }
+
+    /// Moves with each look at it.
+    private final class MovingClock: Clock {
+        private let stopped = StoppedClock()
+
+        func now() -> Timestamp { stopped.now() }
+
+        func monotonicNanoseconds() -> UInt64 {
+            stopped.advance(seconds: 0.03)
+            return stopped.monotonicNanoseconds()
+        }
+
+        func advance(seconds: Double) { stopped.advance(seconds: seconds) }
     }
 
     @Test func fromItsSwitchingOnTheWindowGrowsToSevenDays() throws {

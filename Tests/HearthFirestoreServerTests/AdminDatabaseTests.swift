@@ -80,6 +80,36 @@ import Testing
         #expect(status == Status(.alreadyExists, "Database already exists. Please use another database_id"))
     }
 
+    /// That both have found no database before does not make it two.
+    @Test func ofTwoCreationsOneFails() async throws {
+        let directory = Unseen(registry: harness.registry)
+        let admin = AdminService(directory: directory, transfers: harness.transfers) { _, body in
+            body()
+        }
+        let results = try (0..<2).map { number in
+            let answer = Promise<Result<OperationMessage, Status>>()
+            let wanted = DatabaseMessage(locationId: "l\(number)")
+            try admin.createDatabase(
+                CreateDatabaseRequest(parent: "projects/p", database: wanted, databaseId: "race")
+            ) { answer.give($0) }
+            return answer.wait()
+        }
+        #expect(try results[0].get().done)
+        #expect(throws: Status.self) { try results[1].get() }
+        let database = try await harness.call("GET", "\(databases)/race", as: DatabaseMessage.self)
+        #expect(database.locationId == "l0")
+    }
+
+    /// Shows what a request sees whose database another one makes meanwhile.
+    private struct Unseen: DatabaseDirectory {
+        let registry: DatabaseRegistry
+
+        func database(_ name: DatabaseName) throws(Status) -> Database { try registry.database(name) }
+        func exists(_ name: DatabaseName) -> Bool { false }
+        func databases() -> [DatabaseName] { [] }
+        func delete(_ name: DatabaseName) throws(Status) { try registry.delete(name) }
+    }
+
     @Test func idsFollowTheGrammar() async throws {
         for id in ["(default)", "abcd", "a-b1", "a" + String(repeating: "x", count: 62)] {
             #expect(throws: Never.self, "\(id)") { try AdminService.check(databaseID: id) }

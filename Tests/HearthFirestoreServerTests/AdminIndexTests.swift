@@ -179,6 +179,27 @@ import Testing
         #expect(try await harness.refusal("GET", indexes, query: [("pageSize", "-1")])?.code == .invalidArgument)
     }
 
+    /// Each change writes all definitions, so that large ones are bounded by their bytes.
+    @Test func definitionsHaveABound() async throws {
+        let harness = AdminHarness()
+        let long = String(repeating: "f", count: 1490)
+        func create(_ group: Int) async throws -> Status? {
+            let fields = (0..<100).map { #"{"fieldPath": "\#(long)\#($0)", "order": "ASCENDING"}"# }
+            let body = #"{"queryScope": "COLLECTION", "fields": [\#(fields.joined(separator: ","))]}"#
+            return try await harness.refusal("POST", "\(harness.root)/collectionGroups/g\(group)/indexes", body)
+        }
+        var count = 0
+        while try await create(count) == nil { count += 1 }
+        #expect((20...28).contains(count))
+        #expect(try await create(count)?.code == .resourceExhausted)
+        let small = #"{"queryScope": "COLLECTION_GROUP", "fields": [{"fieldPath": "a", "order": "ASCENDING"}]}"#
+        #expect(try await harness.refusal("POST", "\(harness.root)/collectionGroups/s/indexes", small) == nil)
+        let list = try await harness.call(
+            "GET", "\(harness.root)/collectionGroups/g0/indexes", as: ListIndexesResponse.self)
+        #expect(try await harness.refusal("DELETE", list.indexes[0].name) == nil)
+        #expect(try await create(count) == nil)
+    }
+
     @Test func idsHaveTheFormatOfTheService() {
         for id: UInt32 in [0, 1, 2, 127, 128, 65_535, .max] {
             #expect(IndexName.decode(IndexName.encode(id)) == id)

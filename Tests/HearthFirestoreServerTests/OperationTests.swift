@@ -152,7 +152,7 @@ import Testing
         table.handle(some).end(CreateDatabaseMetadata(), Result<EmptyMessage, Status>.success(EmptyMessage()))
         #expect(await eventually { (try? table.operation(names[5]).done) == true })
         _ = try await begin()
-        #expect(try table.operations(of: database.name).count == Limits.operationsPerDatabaseMax)
+        #expect(try table.operations(of: database.name).operations.count == Limits.operationsPerDatabaseMax)
         #expect(throws: Status.self) { try table.operation(names[5]) }
     }
 
@@ -188,6 +188,41 @@ import Testing
         }
     }
 
+    /// Of those with large metadata a page has few, whatever it was asked for, and all pages together have each once.
+    @Test func pagesHaveABoundOfBytes() async throws {
+        let harness = AdminHarness()
+        let database = try harness.database
+        let table = harness.admin.operations
+        let ids = (0..<100).map { "\($0)" + String(repeating: "x", count: 1490) }
+        var made: [String] = []
+        for number in 0..<20 {
+            let begun = Promise<Result<OperationMessage, Status>>()
+            let metadata = BulkDeleteDocumentsMetadata(collectionIds: number % 2 == 0 ? ids : [])
+            table.begin(database, metadata: { AnyMessage(metadata) }) { begun.give($0) }
+            made.append(try begun.wait().get().name)
+            if number == 9 {
+                made.append(
+                    table.completeDeletion(
+                        of: database.name, metadata: DeleteDatabaseMetadata(), response: EmptyMessage()
+                    ).name)
+            }
+        }
+        for size in ["1000", "1"] {
+            var token = ""
+            var names: [String] = []
+            repeat {
+                let query = [("pageSize", size), ("pageToken", token)]
+                let page = try await harness.call(
+                    "GET", "\(harness.root)/operations", query: query, as: ListOperationsResponse.self)
+                let sizeBytes = page.operations.reduce(0) { $0 + $1.protobuf().count }
+                #expect(sizeBytes < Limits.adminPageSizeBytesMax + 200_000)
+                names += page.operations.map(\.name)
+                token = page.nextPageToken
+            } while !token.isEmpty
+            #expect(names == made)
+        }
+    }
+
     @Test func deletingADatabaseDeletesItsOperations() async throws {
         let harness = AdminHarness()
         let created = try await create(harness, "ops1")
@@ -220,7 +255,7 @@ import Testing
         // Notes change in their order.
         let next = try begin()
         #expect(throws: Status.self) { try table.operation(operation.name) }
-        #expect(try table.operations(of: database.name).map(\.name) == [next.name])
+        #expect(try table.operations(of: database.name).operations.map(\.name) == [next.name])
     }
 
     @Test func deletionsAreBounded() async throws {
@@ -231,7 +266,7 @@ import Testing
                 of: name, metadata: DeleteDatabaseMetadata(), response: EmptyMessage()
             ).name
         }
-        #expect(try harness.admin.operations.operations(of: name).map(\.name) == Array(names.dropFirst()))
+        #expect(try harness.admin.operations.operations(of: name).operations.map(\.name) == Array(names.dropFirst()))
     }
 
     /// Beyond the bound nobody waits: the answer is what there is.
@@ -265,7 +300,38 @@ import Testing
         let refused = Promise<Result<OperationMessage, Status>>()
         table.begin(database, metadata: { AnyMessage(CreateDatabaseMetadata()) }) { refused.give($0) }
         #expect(throws: Status.self) { try refused.wait().get() }
-        #expect(try table.operations(of: database.name).map(\.name) == [operation.name])
+        #expect(try table.operations(of: database.name).operations.map(\.name) == [operation.name])
+        func stored() throws -> Bool {
+            let fields = try database.note(Database.operationNotes + operation.name.split(separator: "/").last!)
+            guard case .bytes(let bytes)? = fields?["operation"] else { return false }
+            return try OperationMessage(protobuf: bytes).response != nil
+        }
+        #expect(try !stored())
+        // As soon as it can be, it is stored, too: after a restart it would count as interrupted.
+        table.tick()
+        #expect(await eventually { (try? stored()) == true })
+    }
+
+    /// Of a database that was made anew before the deletion of its predecessor was noted.
+    @Test func operationsOfASuccessorGoOn() async throws {
+        let harness = AdminHarness()
+        _ = try await create(harness, "ops1")
+        let name = try DatabaseName(parsing: "\(databases)/ops1")
+        let table = harness.admin.operations
+        func begin() throws -> OperationMessage {
+            let begun = Promise<Result<OperationMessage, Status>>()
+            table.begin(try harness.registry.database(name), metadata: { AnyMessage(CreateDatabaseMetadata()) }) {
+                begun.give($0)
+            }
+            return try begun.wait().get()
+        }
+        let former = try begin()
+        try harness.registry.delete(name)
+        let operation = try begin()
+        _ = table.completeDeletion(of: name, metadata: DeleteDatabaseMetadata(), response: EmptyMessage())
+        #expect(throws: Status.self) { try table.operation(former.name) }
+        table.handle(operation).end(CreateDatabaseMetadata(), Result<EmptyMessage, Status>.success(EmptyMessage()))
+        #expect(await eventually { (try? table.operation(operation.name).response) != nil })
     }
 
     @Test func waitingEndsWithTheOperationOrTheTime() async throws {

@@ -216,6 +216,29 @@ import Testing
         try disk.write(piece, "more", in: "f")
     }
 
+    @Test func rulesInForceHaveABound() throws {
+        let rules = try RulesetHarness()
+        let comment = "// " + String(repeating: "x", count: 255_000)
+        let source = RulesetSource(
+            fileName: "f", content: "service cloud.firestore { match /a/b { allow read; } }\n" + comment)
+        let made = try (0..<2).map { _ in try rules.library.create(source, attachmentPoint: nil, in: "p").key.id }
+        let count = Limits.rulesInForceBytesMax / source.content.utf8.count
+        for number in 0..<count {
+            let id = try rules.library.create(source, attachmentPoint: nil, in: "p").key.id
+            _ = try rules.library.create(release: "cloud.firestore/db-\(number)", ruleset: id, in: "p")
+        }
+        #expect(throws: Status.self) {
+            try rules.library.create(release: "cloud.firestore/more", ruleset: made[0], in: "p")
+        }
+        // What is for no database is not compiled.
+        _ = try rules.library.create(release: "kept", ruleset: made[0], in: "p")
+        try rules.library.delete(release: "cloud.firestore/db-0", in: "p")
+        _ = try rules.library.create(release: "cloud.firestore/more", ruleset: made[0], in: "p")
+        #expect(throws: Status.self) {
+            try rules.library.update(release: "cloud.firestore/db-1", ruleset: made[1], in: "p")
+        }
+    }
+
     @Test func releasesAndProjectsHaveBounds() throws {
         let rules = try RulesetHarness()
         let made = try rules.create("true")

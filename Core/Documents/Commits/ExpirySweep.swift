@@ -46,16 +46,22 @@ final class ExpirySweep: Sendable {
         let policies = catalog.expiryPolicies
         var positions = state.withLock { $0.positions }
         var found = Found()
-        // Each policy has its share, so that none waits for another one.
-        let share = max(1, limit / max(1, policies.count))
         var next: [UInt32: [UInt8]] = [:]
-        for (index, policy) in policies {
-            var search = Search(index, policy, now: now)
-            let (rest, position) = try search.run(
-                after: positions.removeValue(forKey: index.id), limit: share, in: snapshot, &found)
-            if let position { next[index.id] = position }
-            if rest { found.isMore = true }
+        var open = policies.map { Search($0.index, $0.policy, now: now) }
+        var left = limit
+        // Each policy has its share, so that none waits for another one. Then those that have more share what is left: of
+        // a thousand policies few have documents that expire.
+        for _ in 0..<2 where left > 0 && found.bytes < Limits.expiryStepBytesMax {
+            let share = max(1, left / max(1, open.count))
+            var more: [Search] = []
+            for var search in open {
+                let position = next[search.index.id] ?? positions.removeValue(forKey: search.index.id)
+                next[search.index.id] = try search.run(after: position, limit: share, in: snapshot, &found, &left)
+                if next[search.index.id] != nil { more.append(search) }
+            }
+            open = more
         }
+        found.isMore = !open.isEmpty
         let overdue = found.oldest.map { max(0, now - $0) } ?? 0
         state.withLock { state in
             state.positions = next
@@ -95,14 +101,15 @@ final class ExpirySweep: Sendable {
             prefix = IndexKey.idPrefix(index) + [IndexValue.Tag.timestamp]
         }
 
-        /// - Returns: whether there is more that has expired, and the entry behind which it is.
+        /// - Parameter left: what is left of the step's limit.
+        /// - Returns: the entry behind which there may be more that has expired; nil when there isn't.
         mutating func run(
-            after position: [UInt8]?, limit: Int, in snapshot: any Snapshot, _ found: inout Found
-        ) throws(Status) -> (isMore: Bool, position: [UInt8]?) {
+            after position: [UInt8]?, limit: Int, in snapshot: any Snapshot, _ found: inout Found, _ left: inout Int
+        ) throws(Status) -> [UInt8]? {
             if let first = try firstExpiry(in: snapshot) {
                 if first > now {
                     found.next = min(found.next ?? .max, first)
-                    return (false, nil)
+                    return nil
                 }
                 found.oldest = min(found.oldest ?? .max, first)
             }
@@ -116,13 +123,14 @@ final class ExpirySweep: Sendable {
                 guard let expiry = expiry(of: entry) else { continue }
                 if expiry > now {
                     found.next = min(found.next ?? .max, expiry)
-                    return (false, nil)
+                    return nil
                 }
                 try take(entry, in: snapshot, &found)
                 count += 1
-                if count >= limit || found.bytes >= Limits.expiryStepBytesMax { return (true, entry) }
+                left -= 1
+                if count >= limit || found.bytes >= Limits.expiryStepBytesMax { return entry }
             }
-            return (false, nil)
+            return nil
         }
 
         private func firstExpiry(in snapshot: any Snapshot) throws(Status) -> Int64? {

@@ -111,6 +111,7 @@ struct IndexBuilder: Sendable {
             }
         }
         let wanted = IndexCatalog(definitions: merged, overrides: overrides)
+        try Self.checkSize(wanted, of: old)
         var changes = old.changes
         for collectionID in wanted.collectionsWithOtherOverrides(old) {
             let earlier = old.overrides(for: collectionID)
@@ -129,6 +130,17 @@ struct IndexBuilder: Sendable {
         let catalog = IndexCatalog(
             definitions: merged, overrides: overrides, changes: changes, removed: removed, nextID: next)
         return (catalog, added)
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED when a catalog that grows becomes too large to be written with each change.
+    private static func checkSize(_ wanted: IndexCatalog, of old: IndexCatalog) throws(Status) {
+        let sizeBytes = CatalogStore.encode(wanted).count
+        if sizeBytes <= Limits.indexCatalogSizeBytesMax { return }
+        let before = CatalogStore.encode(IndexCatalog(definitions: old.definitions, overrides: old.overrides)).count
+        if sizeBytes <= before { return }
+        throw .resourceExhausted(
+            "The indexes and fields of a database take at most \(Limits.indexCatalogSizeBytesMax >> 20) MiB, with the paths "
+                + "of their fields; these would take \(sizeBytes) bytes.")
     }
 
     /// Changes of one collection's overrides that may be under way at a time.

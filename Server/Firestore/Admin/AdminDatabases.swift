@@ -18,9 +18,11 @@ extension AdminService {
     }
 
     /// The settings of a database; created and stored at the first request.
-    /// - Parameter recovery: whether point-in-time recovery is on from then on; nil leaves it.
+    /// - Parameters:
+    ///   - recovery: whether point-in-time recovery is on from then on; nil leaves it.
+    ///   - isNew: fails with ALREADY_EXISTS when there are settings: of two requests that create a database one does.
     private func settings(
-        of database: Database, recovery: Bool? = nil,
+        of database: Database, recovery: Bool? = nil, isNew: Bool = false,
         _ change: @escaping @Sendable (inout DatabaseSettings) throws(Status) -> Void,
         _ answer: @escaping Answer<DatabaseMessage>
     ) {
@@ -28,6 +30,7 @@ extension AdminService {
         database.changeNote(
             DatabaseSettings.note, recovery: recovery,
             { fields throws(Status) in
+                if isNew, fields != nil { throw Self.alreadyExists }
                 var settings = fields.flatMap(DatabaseSettings.init) ?? DatabaseSettings(now: clock.now())
                 try change(&settings)
                 return settings.fields
@@ -120,9 +123,7 @@ extension AdminService {
         let name = DatabaseName(project: project, database: request.databaseId)
         background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
-                if try exists(name) {
-                    throw Status(.alreadyExists, "Database already exists. Please use another database_id")
-                }
+                if try exists(name) { throw Self.alreadyExists }
                 let count = try directory.databases().count { UTF8Order.equal($0.project, project) }
                 if count >= Limits.databasesPerProjectMax {
                     throw .resourceExhausted("A project may have at most \(Limits.databasesPerProjectMax) databases.")
@@ -130,6 +131,7 @@ extension AdminService {
                 let database = try directory.database(name)
                 settings(
                     of: database, recovery: wanted.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled,
+                    isNew: true,
                     { settings in
                         if !wanted.locationId.isEmpty { settings.locationID = wanted.locationId }
                         settings.isDeleteProtected = wanted.deleteProtectionState == .deleteProtectionEnabled
@@ -140,6 +142,9 @@ extension AdminService {
             }
         }
     }
+
+    private static let alreadyExists = Status(
+        .alreadyExists, "Database already exists. Please use another database_id")
 
     private func complete<Response: WireMessage>(
         _ database: Database, _ metadata: some WireMessage, _ result: Result<Response, Status>,

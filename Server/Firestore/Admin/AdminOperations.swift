@@ -19,10 +19,11 @@ extension AdminService {
         var name = request.name
         if name.hasSuffix("/operations") { name.removeLast("/operations".count) }
         let database = try DatabaseName(parsing: name)
-        let page = try Self.page(
-            try operations.operations(of: database).filter(filter.matches), key: \.name, size: request.pageSize,
-            token: request.pageToken, list: ["operations", name, request.filter])
-        answer(.success(ListOperationsResponse(operations: page.items, nextPageToken: page.next)))
+        let start = try Self.pageStart(request.pageSize, request.pageToken, ["operations", name, request.filter])
+        let page = try operations.operations(
+            of: database, after: start.position, limit: start.count, where: filter.matches)
+        let next = page.isMore ? page.operations.last.map { start.token(after: $0.name) } : nil
+        answer(.success(ListOperationsResponse(operations: page.operations, nextPageToken: next ?? "")))
     }
 
     func waitOperation(_ request: WaitOperationRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status) {

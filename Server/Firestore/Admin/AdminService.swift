@@ -74,17 +74,36 @@ package struct AdminService: Sendable {
     static func page<Item>(
         _ items: [Item], key: (Item) -> String, size: Int32, token: String, list: [String]
     ) throws(Status) -> (items: [Item], next: String) {
+        let start = try pageStart(size, token, list)
+        var rest = items.sorted { UTF8Order.compare(key($0), key($1)) < 0 }
+        if let position = start.position { rest.removeAll { UTF8Order.compare(key($0), position) <= 0 } }
+        let page = Array(rest.prefix(start.count))
+        guard rest.count > start.count, let last = page.last else { return (page, "") }
+        return (page, start.token(after: key(last)))
+    }
+
+    /// Where a page of a list begins.
+    struct PageStart {
+        fileprivate let fingerprint: UInt64
+        /// The sort key of the last item of the page before; nil for the first page.
+        let position: String?
+        /// At most so many items.
+        let count: Int
+
+        /// The token of the page behind an item.
+        func token(after key: String) -> String {
+            PageToken(readTime: Timestamp(microseconds: 0), position: Array(key.utf8)).string(fingerprint: fingerprint)
+        }
+    }
+
+    /// - Throws: INVALID_ARGUMENT for a negative size, or a token of another list.
+    static func pageStart(_ size: Int32, _ token: String, _ list: [String]) throws(Status) -> PageStart {
         if size < 0 { throw .invalidArgument("The page size must not be negative.") }
         let fingerprint = PageToken.fingerprint(list)
-        var rest = items.sorted { UTF8Order.compare(key($0), key($1)) < 0 }
-        if let start = try PageToken(token, fingerprint: fingerprint) {
-            let position = String(decoding: start.position, as: UTF8.self)
-            rest.removeAll { UTF8Order.compare(key($0), position) <= 0 }
+        let position = try PageToken(token, fingerprint: fingerprint).map {
+            String(decoding: $0.position, as: UTF8.self)
         }
         let count = min(size == 0 ? Limits.adminPageSizeDefault : Int(size), Limits.adminPageSizeMax)
-        let page = Array(rest.prefix(count))
-        guard rest.count > count, let last = page.last else { return (page, "") }
-        let next = PageToken(readTime: Timestamp(microseconds: 0), position: Array(key(last).utf8))
-        return (page, next.string(fingerprint: fingerprint))
+        return PageStart(fingerprint: fingerprint, position: position, count: count)
     }
 }

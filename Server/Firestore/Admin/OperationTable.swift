@@ -19,6 +19,8 @@ final class OperationTable: Sendable {
         var isDeleted = false
         /// Its end, when that could not be stored.
         var end: OperationMessage?
+        /// Its end is being stored.
+        var isEnding = false
     }
 
     private struct Waiter: Sendable {
@@ -34,6 +36,8 @@ final class OperationTable: Sendable {
         var ofDeleted: [OperationMessage] = []
         var waiters: [Waiter] = []
         var next: UInt64 = 1
+        /// When ends that could not be stored are stored again, in monotonic nanoseconds.
+        var storesAgain: UInt64 = 0
     }
 
     private let directory: any DatabaseDirectory
@@ -108,8 +112,11 @@ final class OperationTable: Sendable {
             name: newName(database), metadata: AnyMessage(metadata), done: true, response: AnyMessage(response))
         let prefix = "\(database.string)/operations/"
         state.withLock { state in
-            // Their work fails with their database.
-            for name in state.running.keys where name.utf8.starts(with: prefix.utf8) { state.running[name] = nil }
+            // Their work fails with their database. One of the same name may have been made since.
+            for (name, running) in state.running
+            where name.utf8.starts(with: prefix.utf8) && running.database.closedStatus != nil {
+                state.running[name] = nil
+            }
             state.ofDeleted.append(operation)
             if state.ofDeleted.count > Limits.operationsOfDeletedMax { state.ofDeleted.removeFirst() }
         }
@@ -152,19 +159,27 @@ final class OperationTable: Sendable {
     }
 
     private func end(_ operation: OperationMessage) {
-        guard let running = state.withLock({ $0.running[operation.name] }) else { return }
+        let database = state.withLock { state -> Database? in
+            guard state.running[operation.name]?.isEnding == false else { return nil }
+            state.running[operation.name]?.isEnding = true
+            return state.running[operation.name]?.database
+        }
+        guard let database else { return }
         let note = Self.note(operation.name)
-        running.database.changeNotes(
+        database.changeNotes(
             { [self] notes throws(Status) in
                 let isDeleted = state.withLock { $0.running[operation.name]?.isDeleted ?? true }
-                if !isDeleted { try notes.set(note, Self.fields(operation)) }
+                // One with an end that isn't stored yet may have had to go for a newer one.
+                if !isDeleted, try notes.note(note) != nil { try notes.set(note, Self.fields(operation)) }
             },
             completion: { [self] result in
                 let waiters = state.withLock { state in
                     switch result {
                     case .success: state.running[operation.name] = nil
-                    // Clients learn it all the same; after a restart it counts as interrupted.
-                    case .failure: state.running[operation.name]?.end = operation
+                    // Clients learn it all the same. It is stored later: without that it counts as interrupted after a restart.
+                    case .failure:
+                        state.running[operation.name]?.end = operation
+                        state.running[operation.name]?.isEnding = false
                     }
                     let waiting = state.waiters.filter { $0.name == operation.name }
                     state.waiters.removeAll { $0.name == operation.name }
@@ -254,22 +269,55 @@ final class OperationTable: Sendable {
         return ended
     }
 
-    /// All operations of a database, the oldest first. May wait for the disk.
-    func operations(of name: DatabaseName) throws(Status) -> [OperationMessage] {
+    /// Operations of a database, the oldest first. May wait for the disk.
+    /// - Parameters:
+    ///   - last: the name of one; those behind it are returned.
+    ///   - limit: how many; fewer when they are large.
+    ///   - isWanted: chooses some.
+    func operations(
+        of name: DatabaseName, after last: String? = nil, limit: Int = .max,
+        where isWanted: (OperationMessage) -> Bool = { _ in true }
+    ) throws(Status) -> (operations: [OperationMessage], isMore: Bool) {
         let prefix = "\(name.string)/operations/"
-        var found = state.withLock { $0.ofDeleted.filter { $0.name.utf8.starts(with: prefix.utf8) } }
-        guard try directory.exists(name) else { return found }
+        var deleting = state.withLock { $0.ofDeleted.filter { $0.name.utf8.starts(with: prefix.utf8) } }
+            .filter { operation in last.map { UTF8Order.compare($0, operation.name) < 0 } ?? true }
+            .filter(isWanted)
+        let stored = try stored(name, after: last, limit: limit, isWanted)
+        if stored.isMore, let end = stored.operations.last?.name {
+            deleting.removeAll { UTF8Order.compare($0.name, end) > 0 }
+        }
+        let all = (stored.operations + deleting).sorted { UTF8Order.compare($0.name, $1.name) < 0 }
+        return (Array(all.prefix(limit)), stored.isMore || all.count > limit)
+    }
+
+    /// Those that are kept with the database, some at a time: their metadata may be large.
+    private func stored(
+        _ name: DatabaseName, after last: String?, limit: Int, _ isWanted: (OperationMessage) -> Bool
+    ) throws(Status) -> (operations: [OperationMessage], isMore: Bool) {
+        guard try directory.exists(name) else { return ([], false) }
         let database = try directory.database(name)
-        // One more may be stored for each that is being deleted.
-        for (_, fields) in try database.notes(Database.operationNotes, limit: 2 * Limits.operationsPerDatabaseMax) {
-            do throws(Status) {
-                found.append(try present(try Self.operation(fields), database))
-            } catch {
-                // Deleted meanwhile.
-                if error.code != .notFound { throw error }
+        var found: [OperationMessage] = []
+        var position = last.map(Self.note)
+        var left = Limits.adminPageSizeBytesMax
+        while true {
+            let notes = try database.notes(
+                Database.operationNotes, after: position, limit: Limits.adminPageSizeDefault,
+                sizeBytesMax: Limits.adminPageSizeBytesMax)
+            if notes.isEmpty { return (found, false) }
+            for (note, fields) in notes {
+                if found.count >= limit || left <= 0 { return (found, true) }
+                position = note
+                do throws(Status) {
+                    let operation = try present(try Self.operation(fields), database)
+                    guard isWanted(operation) else { continue }
+                    found.append(operation)
+                    if case .bytes(let bytes)? = fields["operation"] { left -= bytes.count }
+                } catch {
+                    // Deleted meanwhile.
+                    if error.code != .notFound { throw error }
+                }
             }
         }
-        return found
     }
 
     /// Answers when an operation has ended, or after a time. May wait for the disk.
@@ -300,6 +348,7 @@ final class OperationTable: Sendable {
     /// Answers those who have waited long enough. Must be called some times a second.
     func tick() {
         let now = clock.monotonicNanoseconds()
+        storeEnds(now)
         let due = state.withLock { state in
             if state.waiters.isEmpty { return [Waiter]() }
             // Nobody reports the end of what an earlier process began.
@@ -317,6 +366,20 @@ final class OperationTable: Sendable {
             }
         }
     }
+
+    /// Stores the ends that could not be stored, once in a while. Waits for nothing.
+    private func storeEnds(_ now: UInt64) {
+        let ends = state.withLock { state -> [OperationMessage] in
+            if state.running.isEmpty || now < state.storesAgain { return [] }
+            state.storesAgain = now + Self.storingNanoseconds
+            // Those of a deleted database are not to be stored.
+            state.running = state.running.filter { $0.value.end == nil || $0.value.database.closedStatus == nil }
+            return state.running.values.compactMap(\.end)
+        }
+        for operation in ends { end(operation) }
+    }
+
+    private static let storingNanoseconds: UInt64 = 1_000_000_000
 
     // MARK: Changes by clients
 
