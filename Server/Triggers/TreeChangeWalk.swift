@@ -157,8 +157,8 @@ struct TreeChangeWalk {
         }
     }
 
-    /// The keys that may follow; nil when that isn't a list, or when the location has fewer children, before the write and after
-    /// it. Many patterns may name keys that none of many small locations has.
+    /// The keys that may follow; nil when that isn't a list, or when the location has fewer children, before the write and
+    /// after it. Many patterns may name keys that none of many small locations has.
     private func fewKeys(
         at position: TreePatterns<Int>.Position, _ node: Node, _ path: TreePath, existed: Bool
     ) throws(Status) -> Set<TreeKey>? {

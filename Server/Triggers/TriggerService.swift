@@ -234,8 +234,8 @@ package final class TriggerService: Sendable {
         trees.forgetRemoved()
     }
 
-    /// Forgets what there was in databases that were deleted: nobody looks for the events of a trigger that is paused, and for dead
-    /// letters. May wait for the disk.
+    /// Forgets what there was in databases that were deleted: nobody looks for the events of a trigger that is paused, and
+    /// for dead letters. May wait for the disk.
     package func forgetDeleted() {
         let (directory, names) = state.withLock { state in
             (state.directory, state.databases.filter { !$0.value.isInUse && $0.value.ledger.hasAny }.map(\.key))
@@ -314,8 +314,8 @@ package final class TriggerService: Sendable {
         return state.withLock { $0.databases.deadLetterCount(id) } + trees.deadLetterCount(id)
     }
 
-    /// What there is of each trigger that has something. Costs each database once, and no lock is held that others wait for: a
-    /// server may have hundreds of triggers and thousands of databases.
+    /// What there is of each trigger that has something. Costs each database once, and no lock is held that others wait
+    /// for: a server may have hundreds of triggers and thousands of databases.
     func totals() -> [TriggerID: TriggerTotals] {
         let ledgers = state.withLock { $0.databases.values.map { $0.events.ledger } } + trees.ledgers
         var all: [TriggerID: TriggerTotals] = [:]

@@ -408,20 +408,20 @@ struct TreeEventsTests {
         #expect(many < few * 11)
     }
 
-    /// Many patterns name keys that none of many locations has, or few of them: neither all keys nor all children are looked at.
+    /// Many patterns name keys that none of many locations has.
     @Test func keysThatPatternsNameCostNoMoreThanTheChildrenOfALocation() throws {
         func operations(_ count: Int) throws -> Int {
             let store = FaultyStore()
-            let definitions = try (0..<count).map { try treeDefinition("t\($0)", "rooms/{room}/x\($0)") }
+            let definitions = try (0..<count).map { try treeDefinition("t\($0)", "chats/{chat}/x\($0)") }
             let tree = try EventTree(definitions, store: store)
             defer { tree.database.close() }
-            func rooms(_ value: Int) -> Node {
+            func chats(_ value: Int) -> Node {
                 HearthTriggersTests.tree(
-                    "{\"rooms\":{" + (0..<50).map { "\"r\($0)\":{\"a\":\(value)}" }.joined(separator: ",") + "}}")
+                    "{\"chats\":{" + (0..<50).map { "\"c\($0)\":{\"a\":\(value)}" }.joined(separator: ",") + "}}")
             }
-            try tree.write([TreeChange(path: .root, node: rooms(1))])
+            try tree.write([TreeChange(path: .root, node: chats(1))])
             store.fail(at: nil)
-            try tree.write([TreeChange(path: .root, node: rooms(2))])
+            try tree.write([TreeChange(path: .root, node: chats(2))])
             return store.operations
         }
         let (few, many) = (try operations(2), try operations(200))
@@ -429,18 +429,18 @@ struct TreeEventsTests {
     }
 
     @Test(arguments: [1, 9]) func keysThatPatternsNameAreFoundAmongFewerAndMoreChildren(children: Int) throws {
-        let definitions = try (0..<6).map { try treeDefinition("t\($0)", "{room}/x\($0)") }
+        let definitions = try (0..<6).map { try treeDefinition("t\($0)", "{chat}/x\($0)") }
         let tree = try EventTree(definitions)
         defer { tree.database.close() }
-        func room(_ names: some Sequence<String>, _ value: Int) -> String {
+        func chat(_ names: some Sequence<String>, _ value: Int) -> String {
             "{" + names.map { "\"\($0)\":\(value)" }.joined(separator: ",") + "}"
         }
         let others = (0..<children).map { "y\($0)" }
         let all = (0..<6).map { "x\($0)" }
         let first = HearthTriggersTests.tree(
-            "{\"a\":\(room(others + ["x1"], 1)),\"b\":\(room(all, 1)),\"c\":\(room(others, 1))}")
+            "{\"a\":\(chat(others + ["x1"], 1)),\"b\":\(chat(all, 1)),\"c\":\(chat(others, 1))}")
         let second = HearthTriggersTests.tree(
-            "{\"a\":\(room(others + ["x2"], 2)),\"c\":\(room(all + others, 2)),\"d\":\(room(["x5"], 2))}")
+            "{\"a\":\(chat(others + ["x2"], 2)),\"c\":\(chat(all + others, 2)),\"d\":\(chat(["x5"], 2))}")
         for (before, after) in [(Node.empty, first), (first, second), (second, first)] {
             let version = try tree.write([TreeChange(path: .root, node: after)]).version
             #expect(Set(try seen(definitions, version, tree)) == expected(definitions, before, after))
