@@ -97,6 +97,16 @@ package struct TreePatterns<Element: Sendable>: Sendable {
         return keys
     }
 
+    /// How many keys may follow, at most; nil when that isn't a list. Costs less than the list.
+    package func keyCount(at position: Position) -> Int? {
+        var count = 0
+        for step in position.steps {
+            if !steps[step].parts.isEmpty { return nil }
+            count += steps[step].literals.count
+        }
+        return count
+    }
+
     /// Whether a change at a path may concern a location that a pattern matches: above it, there, or below.
     package func concern(_ path: TreePath) -> Bool {
         var position = start

@@ -70,6 +70,7 @@ package struct Triggers: Sendable {
 
     /// To be called about once a minute.
     func expire() {
+        service.forgetDeleted()
         service.expireDeadLetters()
         service.forgetRemoved()
     }

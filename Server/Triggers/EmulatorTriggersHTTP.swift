@@ -124,8 +124,9 @@ package final class EmulatorTriggers: Sendable {
     private let registering = Mutex(())
 
     private static let keyBytesMax = 500
-    /// Of one registration of the Realtime Database, as it is listed.
-    private static let membersBytesMax = 64 << 10
+    /// Of one registration of the Realtime Database, as it is listed: several times what one has. The list of all is
+    /// made on an event loop.
+    private static let membersBytesMax = 4 << 10
 
     package init(_ service: TriggerService, address: String?, log: Log) {
         self.service = service

@@ -31,6 +31,8 @@ struct TreeChangeWalk {
 
     /// How many keys of a location are read at once.
     private static let keysMax = 1000
+    /// So many keys that patterns name are looked for, whatever the number of children.
+    private static let listedMax = 4
 
     /// - Parameters:
     ///   - view: the tree before the write.
@@ -120,7 +122,7 @@ struct TreeChangeWalk {
             if next.isEmpty { return }
             try replace(by: after, next, path.child(key), existed: existed, found)
         }
-        if let keys = patterns.keys(at: position) {
+        if let keys = try fewKeys(at: position, node, path, existed: existed) {
             for key in keys {
                 let childExisted = existed ? try view.exists(at: path.child(key)) : false
                 try child(key, node.child(key), existed: childExisted)
@@ -153,6 +155,19 @@ struct TreeChangeWalk {
             try child(new.key, new.node, existed: false)
             next = after.next()
         }
+    }
+
+    /// The keys that may follow; nil when that isn't a list, or when the location has fewer children, before the write and
+    /// after it. Many patterns may name keys that none of many small locations has.
+    private func fewKeys(
+        at position: TreePatterns<Int>.Position, _ node: Node, _ path: TreePath, existed: Bool
+    ) throws(Status) -> Set<TreeKey>? {
+        guard let count = patterns.keyCount(at: position) else { return nil }
+        if count > Self.listedMax, node.children.count <= count {
+            if !existed { return nil }
+            if try view.children(of: path, limit: count + 1).count <= count { return nil }
+        }
+        return patterns.keys(at: position)
     }
 
     private func replaceValue(

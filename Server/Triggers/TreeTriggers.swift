@@ -159,6 +159,9 @@ final class TreeTriggers: Sendable {
     /// When the oldest event was committed that is not settled.
     func oldestPending(_ id: TriggerID) -> Int64? { state.withLock { $0.trees.oldest(id) } }
 
+    /// Of the namespaces whose events are known.
+    var ledgers: [TriggerLedger] { state.withLock { $0.trees.values.map { $0.events.ledger } } }
+
     /// Whether a namespace is open, or was since the start and is not forgotten.
     func isKnown(_ namespace: String) -> Bool { state.withLock { $0.trees[namespace] != nil } }
 

@@ -158,6 +158,20 @@ package struct TriggerCounts: Equatable, Sendable {
     }
 }
 
+/// What there is of a trigger in all databases.
+struct TriggerTotals: Equatable, Sendable {
+    private(set) var pending = 0
+    private(set) var deadLetters = 0
+    /// The version of the oldest event that waits.
+    private(set) var oldest: Int64?
+
+    mutating func add(_ counts: TriggerCounts) {
+        pending += counts.pending
+        deadLetters += counts.deadLetters
+        if let other = counts.oldest { oldest = min(oldest ?? other, other) }
+    }
+}
+
 extension TriggerCounts: CustomStringConvertible {
     package var description: String {
         "\(pending) events" + (oldest.map { " since \($0)" } ?? "")

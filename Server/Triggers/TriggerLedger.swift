@@ -167,6 +167,16 @@ package final class TriggerLedger: Sendable {
     /// Whether there are events or dead letters of any trigger.
     var hasAny: Bool { state.withLock { $0.durable.values.contains { !$0.counts.isEmpty } } }
 
+    /// Adds what there is of each trigger that has something. Costs what this ledger has, and so less than a question for
+    /// each of many triggers.
+    func add(to all: inout [TriggerID: TriggerTotals]) {
+        state.withLock { state in
+            for (id, queue) in state.durable where !queue.counts.isEmpty {
+                all[id, default: TriggerTotals()].add(queue.counts)
+            }
+        }
+    }
+
     /// Whether there are counts that the store, which is of an earlier version, gets with the next transaction.
     var countsAreDue: Bool { state.withLock { !$0.hasCounts && !$0.durable.isEmpty } }
 

@@ -3,8 +3,12 @@ import HearthHost
 /// The triggers' part of `/metrics`.
 extension TriggerService {
     package func write(to string: inout MetricsWriter) {
-        let all = definitions.map { (labels: [("trigger", $0.name)], name: $0.name, figures: journal.figures($0.id)) }
-        if all.isEmpty { return }
+        let definitions = definitions
+        if definitions.isEmpty { return }
+        let totals = totals()
+        let all = definitions.map {
+            (labels: [("trigger", $0.name)], totals: totals[$0.id] ?? TriggerTotals(), figures: journal.figures($0.id))
+        }
         string.family("hearth_trigger_events_total", .counter, "Events that are not sent any more.")
         for (labels, _, figures) in all {
             for (result, count) in [
@@ -23,12 +27,12 @@ extension TriggerService {
             }
         }
         string.family("hearth_trigger_pending", .gauge, "Events that are still to be delivered.")
-        for (labels, name, _) in all { string.sample("hearth_trigger_pending", labels, pending(name)) }
+        for (labels, totals, _) in all { string.sample("hearth_trigger_pending", labels, totals.pending) }
         string.family(
             "hearth_trigger_oldest_pending_seconds", .gauge, "The age of the oldest of them.")
         let now = clock.now().microseconds
-        for (labels, name, _) in all {
-            let age = oldestPending(name).map { Double(max(0, now - $0.microseconds)) / 1e6 } ?? 0
+        for (labels, totals, _) in all {
+            let age = totals.oldest.map { Double(max(0, now - $0)) / 1e6 } ?? 0
             string.sample("hearth_trigger_oldest_pending_seconds", labels, age)
         }
         string.family(

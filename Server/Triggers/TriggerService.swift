@@ -27,6 +27,8 @@ package final class TriggerService: Sendable {
         var sources: [String: WeakSource] = [:]
 
         var isOpen: Bool { database != nil }
+        /// Whether it is open, and not being closed.
+        var isInUse: Bool { database.map { $0.closedStatus == nil } ?? false }
         var ledger: TriggerLedger { events.ledger }
     }
 
@@ -232,6 +234,22 @@ package final class TriggerService: Sendable {
         trees.forgetRemoved()
     }
 
+    /// Forgets what there was in databases that were deleted: nobody looks for the events of a trigger that is paused, and
+    /// for dead letters. May wait for the disk.
+    package func forgetDeleted() {
+        let (directory, names) = state.withLock { state in
+            (state.directory, state.databases.filter { !$0.value.isInUse && $0.value.ledger.hasAny }.map(\.key))
+        }
+        guard let directory else { return }
+        for name in names {
+            do throws(Status) {
+                if try !directory.exists(name) { isGone(name) }
+            } catch {
+                // It may be there.
+            }
+        }
+    }
+
     /// Whether a trigger was not removed.
     func exists(_ id: TriggerID) -> Bool { state.withLock { $0.definitions[id.name]?.id == id } }
 
@@ -294,6 +312,15 @@ package final class TriggerService: Sendable {
     package func deadLetterCount(_ trigger: String) -> Int {
         guard let id = definition(trigger)?.id else { return 0 }
         return state.withLock { $0.databases.deadLetterCount(id) } + trees.deadLetterCount(id)
+    }
+
+    /// What there is of each trigger that has something. Costs each database once, and no lock is held that others wait
+    /// for: a server may have hundreds of triggers and thousands of databases.
+    func totals() -> [TriggerID: TriggerTotals] {
+        let ledgers = state.withLock { $0.databases.values.map { $0.events.ledger } } + trees.ledgers
+        var all: [TriggerID: TriggerTotals] = [:]
+        for ledger in ledgers { ledger.add(to: &all) }
+        return all
     }
 
     /// Takes a trigger, or another definition of one; see `change`.
@@ -438,8 +465,7 @@ extension TriggerService: DatabaseOpenerOwner {
 
     func isGone(_ name: DatabaseName) {
         state.withLock { state in
-            let isOpen = state.databases[name]?.database.map { $0.closedStatus == nil } ?? false
-            if !isOpen { state.databases[name] = nil }
+            if state.databases[name]?.isInUse != true { state.databases[name] = nil }
         }
     }
 }

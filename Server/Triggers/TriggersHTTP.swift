@@ -137,7 +137,7 @@ package struct TriggersHTTP: HTTPExtension {
     /// Waits for disks, so not on the loop; what may take long doesn't keep the rest waiting.
     private func run(_ method: Method, _ body: [UInt8], _ call: RESTCall) {
         switch method {
-        case .list: answer(call) { () throws(Status) in try list() }
+        case .list: answer(call) { () throws(Status) in list() }
         case .get(let name): answer(call) { () throws(Status) in try report(name) }
         case .put(let name):
             answer(call) { () throws(Status) in
@@ -196,12 +196,14 @@ package struct TriggersHTTP: HTTPExtension {
         }
     }
 
-    private func list() throws(Status) -> [UInt8] {
+    private func list() -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"triggers\":[")
+        service.forgetDeleted()
+        let totals = service.totals()
         for (index, definition) in service.definitions.enumerated() {
             if index > 0 { writer.raw(",") }
-            try TriggerReport.append(definition, service, to: &writer)
+            TriggerReport.append(definition, service, totals[definition.id], to: &writer)
         }
         writer.raw("]}")
         return writer.bytes
@@ -238,8 +240,9 @@ package struct TriggersHTTP: HTTPExtension {
 
     private func report(_ name: String) throws(Status) -> [UInt8] {
         guard let definition = service.definition(name) else { throw .notFound("There is no trigger \"\(name)\".") }
+        service.forgetDeleted()
         var writer = JSONWriter()
-        try TriggerReport.append(definition, service, to: &writer)
+        TriggerReport.append(definition, service, service.totals()[definition.id], to: &writer)
         return writer.bytes
     }
 
@@ -272,8 +275,9 @@ enum TriggerReport {
     ]
 
     static func append(
-        _ definition: TriggerDefinition, _ service: TriggerService, to writer: inout JSONWriter
-    ) throws(Status) {
+        _ definition: TriggerDefinition, _ service: TriggerService, _ known: TriggerTotals?, to writer: inout JSONWriter
+    ) {
+        let totals = known ?? TriggerTotals()
         let figures = service.journal.figures(definition.id)
         writer.raw("{\"name\":")
         writer.string(definition.name)
@@ -282,12 +286,12 @@ enum TriggerReport {
         if !members.isEmpty { writer.raw("," + String(decoding: members, as: UTF8.self)) }
         writer.raw(",\"source\":\"\(definition.source.rawValue)\",\"state\":\"")
         writer.raw(definition.terms.isPaused ? "paused" : figures.failure != nil ? "failing" : "active")
-        writer.raw("\",\"pending\":\(service.pending(definition.name))")
-        if let oldest = service.oldestPending(definition.name) {
+        writer.raw("\",\"pending\":\(totals.pending)")
+        if let oldest = totals.oldest.map({ Timestamp(microseconds: $0) }) {
             writer.raw(",\"oldestPending\":\"\(EventTime.string(oldest, digits: 6))\"")
         }
         writer.raw(",\"delivered\":\(figures.delivered),\"failedAttempts\":\(figures.failedAttempts)")
-        writer.raw(",\"deadLetters\":\(service.deadLetterCount(definition.name))")
+        writer.raw(",\"deadLetters\":\(totals.deadLetters)")
         if let error = figures.lastError {
             writer.raw(",\"lastError\":")
             append(error.failure, at: error.time, to: &writer)

@@ -18,6 +18,7 @@ struct DeadLetterTests {
     private final class Bench: Sendable {
         let service: TriggerService
         let database: Database
+        let isDeleted = SharedValue(Mutex(false))
 
         init(
             _ definitions: [TriggerDefinition], _ store: MemoryStore, _ name: DatabaseName,
@@ -30,7 +31,8 @@ struct DeadLetterTests {
             try service.opened(database)
             service.start(
                 TriggerDirectory(
-                    names: { () throws(Status) in [name] }, exists: { _ throws(Status) in true },
+                    names: { () throws(Status) in [name] },
+                    exists: { [isDeleted] _ throws(Status) in !isDeleted.value.withLock { $0 } },
                     open: { _, completion in completion(.success(database)) }))
             self.service = service
             self.database = database
@@ -98,6 +100,32 @@ struct DeadLetterTests {
         #expect(await eventually { again.service.pending("t") == 0 })
         #expect(ids.withLock { Set($0) } == Set(letters.map(\.id)))
         again.stop()
+    }
+
+    /// The trigger is paused, and nobody reads its dead letters: nothing else would look for the database.
+    @Test func whatADeletedDatabaseHadIsForgotten() async throws {
+        let refusing = ScriptedEndpoint { connection, _ in
+            connection.write("HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+            return true
+        }
+        let terms = ", \"retry\": {\"maxAttempts\": 1}"
+        let bench = try Bench([try definition(refusing.url, terms)], MemoryStore(), name)
+        _ = try commit(0, bench)
+        #expect(await eventually { bench.service.deadLetterCount("t") == 1 })
+        try bench.service.set(try definition(refusing.url, terms + ", \"paused\": true"))
+        _ = try commit(1, bench)
+        let before = bench.service.totals()
+        #expect(before.values.map(\.pending) == [1] && before.values.map(\.deadLetters) == [1])
+        #expect(before.values.first?.oldest == bench.service.oldestPending("t")?.microseconds)
+        // Closed, as an unused one.
+        bench.database.close(because: .unavailable("closed"))
+        bench.service.forgetDeleted()
+        #expect(bench.service.totals() == before)
+        bench.isDeleted.value.withLock { $0 = true }
+        bench.service.forgetDeleted()
+        #expect(bench.service.totals().isEmpty)
+        #expect(bench.service.pending("t") == 0 && bench.service.deadLetterCount("t") == 0)
+        bench.stop()
     }
 
     @Test func commitsSinceATimeAreSentAgain() async throws {

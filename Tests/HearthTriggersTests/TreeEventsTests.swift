@@ -407,4 +407,43 @@ struct TreeEventsTests {
         let (few, many) = (try operations(100), try operations(1000))
         #expect(many < few * 11)
     }
+
+    /// Many patterns name keys that none of many locations has.
+    @Test func keysThatPatternsNameCostNoMoreThanTheChildrenOfALocation() throws {
+        func operations(_ count: Int) throws -> Int {
+            let store = FaultyStore()
+            let definitions = try (0..<count).map { try treeDefinition("t\($0)", "chats/{chat}/x\($0)") }
+            let tree = try EventTree(definitions, store: store)
+            defer { tree.database.close() }
+            func chats(_ value: Int) -> Node {
+                HearthTriggersTests.tree(
+                    "{\"chats\":{" + (0..<50).map { "\"c\($0)\":{\"a\":\(value)}" }.joined(separator: ",") + "}}")
+            }
+            try tree.write([TreeChange(path: .root, node: chats(1))])
+            store.fail(at: nil)
+            try tree.write([TreeChange(path: .root, node: chats(2))])
+            return store.operations
+        }
+        let (few, many) = (try operations(2), try operations(200))
+        #expect(many < few * 2)
+    }
+
+    @Test(arguments: [1, 9]) func keysThatPatternsNameAreFoundAmongFewerAndMoreChildren(children: Int) throws {
+        let definitions = try (0..<6).map { try treeDefinition("t\($0)", "{chat}/x\($0)") }
+        let tree = try EventTree(definitions)
+        defer { tree.database.close() }
+        func chat(_ names: some Sequence<String>, _ value: Int) -> String {
+            "{" + names.map { "\"\($0)\":\(value)" }.joined(separator: ",") + "}"
+        }
+        let others = (0..<children).map { "y\($0)" }
+        let all = (0..<6).map { "x\($0)" }
+        let first = HearthTriggersTests.tree(
+            "{\"a\":\(chat(others + ["x1"], 1)),\"b\":\(chat(all, 1)),\"c\":\(chat(others, 1))}")
+        let second = HearthTriggersTests.tree(
+            "{\"a\":\(chat(others + ["x2"], 2)),\"c\":\(chat(all + others, 2)),\"d\":\(chat(["x5"], 2))}")
+        for (before, after) in [(Node.empty, first), (first, second), (second, first)] {
+            let version = try tree.write([TreeChange(path: .root, node: after)]).version
+            #expect(Set(try seen(definitions, version, tree)) == expected(definitions, before, after))
+        }
+    }
 }

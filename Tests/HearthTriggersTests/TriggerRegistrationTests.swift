@@ -146,13 +146,32 @@ struct TriggerRegistrationTests {
         #expect(service.definitions.count == 500)
     }
 
+    /// The list of all is one answer, which is made at once.
+    @Test func theListOfRegistrationsIsSmall() throws {
+        let (emulator, service) = try emulator()
+        defer { service.stop() }
+        func registration(_ key: String, topicBytes: Int) throws -> ConfigurationValue {
+            let topic = String(repeating: "t", count: topicBytes)
+            return try value(location(key).replacing("\"topic\": \"t\"", with: "\"topic\": \"\(topic)\""))
+        }
+        try emulator.setLocation("ns", try registration("k-1", topicBytes: 3_000))
+        #expect(throws: Status.self) { try emulator.setLocation("ns", try registration("l-1", topicBytes: 5_000)) }
+        let all = try (0..<499).map { number in
+            var json: [UInt8] = []
+            try registration("m\(number)-1", topicBytes: 3_000).appendJSON(to: &json)
+            return String(decoding: json, as: UTF8.self)
+        }
+        try emulator.setLocations("ns", try value("[\(all.joined(separator: ","))]"))
+        #expect(emulator.list("ns").count < 2 << 20)
+    }
+
     @Test func aRegistrationHasNoMemberTwice() throws {
         let (emulator, service) = try emulator()
         defer { service.stop() }
         try emulator.setLocation("ns", try value(location("k-1")))
         let definition = try #require(service.definitions.first)
         var writer = JSONWriter()
-        try TriggerReport.append(definition, service, to: &writer)
+        TriggerReport.append(definition, service, nil, to: &writer)
         let members = try ConfigurationValue(parsing: writer.bytes, file: "answer").members()
         #expect(Set(members.map(\.name)).count == members.count)
         #expect(try members.first { $0.name == "name" }?.value.string() == "emulator:p/k")
