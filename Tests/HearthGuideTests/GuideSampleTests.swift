@@ -177,6 +177,23 @@ import Testing
 
     // MARK: Transactions
 
+    @Test func aggregation() async throws {
+        try await withBench { bench in
+            let db = bench.firestore()
+            try await db.document("restaurants/rome").setData(["name": "Rome"])
+            #expect(try await Aggregation.read(db).1 == nil)
+            for (user, stars) in [("eva", 5), ("adam", 2), ("eva", 4)] {
+                try await Aggregation.rate(db, user: user, stars: stars)
+            }
+            let (count, average) = try await Aggregation.read(db)
+            #expect(count == 2 && average == 3)
+            try await Aggregation.increment(db)
+            let restaurant = try await db.document("restaurants/rome").getDocument(source: .server)
+            #expect(restaurant.get("numRatings") as? Int == 2 && restaurant.get("sumRatings") as? Int == 6)
+            #expect(restaurant.get("avgRating") as? Double == 3 && restaurant.get("reviews") as? Int == 1)
+        }
+    }
+
     @Test func transactions() async throws {
         try await withBench { bench in
             let db = bench.firestore()
