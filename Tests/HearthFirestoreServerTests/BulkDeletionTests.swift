@@ -124,7 +124,7 @@ import Testing
                 ended.give(error)
             }
         }
-        #expect(await database.outlastsLocks(clock) { ended.isGiven })
+        #expect(database.outlastsLocks(clock) { ended.isGiven })
         #expect(ended.wait() == nil)
         thread.join()
         #expect(try TransferData.documents(database).isEmpty)

@@ -17,10 +17,10 @@ extension Database {
     }
 
     /// Moves the clock on while commits wait for such a lock: they give up after two seconds, and the transaction loses it after
-    /// five.
+    /// five. Blocks the calling thread: a task would wait for other tests' threads after each step.
     /// - Returns: false when the condition doesn't hold in time.
-    func outlastsLocks(_ clock: StoppedClock, until condition: () -> Bool) async -> Bool {
-        await eventually {
+    func outlastsLocks(_ clock: StoppedClock, until condition: () -> Bool) -> Bool {
+        eventually {
             if statistics.queuedCommits > 0 {
                 clock.advance(seconds: 0.1)
                 tick()

@@ -336,7 +336,7 @@ import Testing
                 ended.give(.failure(error))
             }
         }
-        #expect(await database.outlastsLocks(clock) { ended.isGiven })
+        #expect(database.outlastsLocks(clock) { ended.isGiven })
         #expect(try ended.wait().get() == 500)
         thread.join()
         let second = FieldsCodec.encode(MapValue([.init(name: "n", value: .integer(2))]))
