@@ -166,6 +166,34 @@ import Testing
         }
     }
 
+    @Test func namesAndRootsOfFolders() {
+        let folder = TemporaryFolder()
+        let accent = "a/\u{301}"
+        for (path, trimmed) in [("/", "/"), ("//", "/"), ("a//", "a"), ("/a/", "/a"), ("", ""), (accent, accent)] {
+            #expect(Array(Folders.withoutEnd(path).utf8) == Array(trimmed.utf8))
+        }
+        #expect(Folders.isRootOfFileSystem("/") && Folders.isRootOfFileSystem("/proc"))
+        #expect(!Folders.isRootOfFileSystem(folder.path) && !Folders.isRootOfFileSystem(folder.path + "/absent"))
+    }
+
+    /// What a process that was killed has left is removed, unless somebody fills it.
+    @Test func unfinishedFoldersAreTakenOver() throws {
+        let folder = TemporaryFolder()
+        let (path, partial) = (folder.path + "/x", folder.path + "/y")
+        func writer() throws -> ExportFolderWriter {
+            try ExportFolderWriter(
+                path, partial: partial, name: "n", database: DatabaseName(project: "p"),
+                startTime: Timestamp(microseconds: 1))
+        }
+        try Folders.create(partial)
+        folder.write("y/rest", "")
+        let first = try writer()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: partial).isEmpty)
+        #expect(throws: Status(.alreadyExists, "An export to \(path) is under way.")) { _ = try writer() }
+        try first.finish(endTime: Timestamp(microseconds: 2), replaces: false)
+        #expect(try ExportFolder.find(path) != nil)
+    }
+
     @Test func nothingIsLeftOfAnUnfinishedExport() throws {
         let folder = TemporaryFolder()
         do {

@@ -157,6 +157,8 @@ import Testing
         let distinct = try AdminService.collectionIDs(ids + ids, [], ignoresRepeats: true)
         #expect(distinct?.map { Array($0.utf8) } == ids.map { Array($0.utf8) })
         #expect(throws: Status.self) { try AdminService.collectionIDs(["c", "c"], []) }
+        let many = (0..<Limits.collectionFiltersMax).map { "c\($0)" }
+        #expect(try AdminService.collectionIDs(many, [])?.count == many.count)
         #expect(try AdminService.collectionIDs([], [], ignoresRepeats: true) == nil)
     }
 

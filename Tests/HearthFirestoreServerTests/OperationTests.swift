@@ -118,7 +118,8 @@ import Testing
             collectionID: "c", path: try FieldPath(parsing: "f"),
             indexes: isPolicy ? FieldOverride.automaticIndexes : [], timeToLive: isPolicy ? .init() : nil)
         interrupt(database, store, override) { catalog in
-            isPolicy ? catalog.definitions.contains { $0.state == .creating } : catalog.isChanging
+            let isBuilding = !catalog.isChanging && catalog.definitions.contains { $0.state == .creating }
+            return isPolicy ? isBuilding : catalog.isChanging
         }
         let metadata = FieldOperationMetadata(
             field: "\(harness.root)/collectionGroups/c/fields/f", state: .processing)

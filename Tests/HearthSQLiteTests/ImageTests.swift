@@ -206,6 +206,22 @@ struct ImageTests {
         #expect(found.count == 31 && found.values.allSatisfy { $0 == expected(0..<20, "a") })
     }
 
+    /// Its image is made later.
+    @Test func aDatabaseThatIsClosedBeforeItsImageIsMadeIsNotLeftOut() throws {
+        let provider = try provider()
+        defer { provider.close() }
+        let store = try provider.open(name("a"))
+        try put(store, 0..<20, "a")
+        let session = try provider.beginImages()
+        defer { session.end() }
+        store.close()
+        session.hold()
+        session.waitUntilHeld(until: far)
+        session.release()
+        try session.waitForImages(until: far, check: {})
+        #expect(try images(session) == ["a": expected(0..<20, "a")])
+    }
+
     @Test func oneSessionAtATime() throws {
         let provider = try provider()
         defer { provider.close() }

@@ -1,3 +1,4 @@
+import Glibc
 import HearthModel
 import HearthTestSupport
 import Testing
@@ -20,7 +21,11 @@ import Testing
         try first.finish()
         #expect(SuiteFolder.isThere(path))
         // Nobody fills what a crash has left.
+        let left = "out.partial-\(getpid())"
+        #expect(mkdir("\(folder.path)/\(left)", 0o755) == 0)
+        folder.write("\(left)/rest", "")
         try SuiteOutput(path, replaces: true).finish()
+        #expect(access(path + "/rest", F_OK) != 0)
         #expect(SuiteFolder.isThere(path))
     }
 }

@@ -17,6 +17,7 @@ struct EventDispatcherTests {
             var fails = false
             var damaged: Set<Int64> = []
             var expired: Int64 = 0
+            /// Completions that wait for a test; nil when none does.
             var held: [@Sendable () -> Void]?
         }
 
@@ -60,13 +61,14 @@ struct EventDispatcherTests {
         func settle(
             _ settled: [Delivery.Settled], completion: @escaping @Sendable (Result<Void, Status>) -> Void
         ) -> Int {
-            let isFailing = state.withLock { state in
-                if state.fails { return true }
+            let (isFailing, isHeld) = state.withLock { state in
+                if state.fails { return (true, false) }
                 state.settled += settled
                 state.queue.removeAll { event in settled.contains { $0.event == event } }
-                return false
+                state.held?.append { completion(.success(())) }
+                return (false, state.held != nil)
             }
-            completion(isFailing ? .failure(.unavailable("The disk is full.")) : .success(()))
+            if !isHeld { completion(isFailing ? .failure(.unavailable("The disk is full.")) : .success(())) }
             return settled.count
         }
     }
@@ -217,6 +219,26 @@ struct EventDispatcherTests {
         notify(1)
         run()
         #expect(asked.value.load(ordering: .relaxed) == 3)
+    }
+
+    /// What is settled meanwhile makes the next batch.
+    @Test func oneBatchIsStoredAtATime() {
+        source.state.withLock { $0.held = [] }
+        for version in 1...2 {
+            add((Int64(version), "\(version)"))
+            sender.answerAll(.acknowledged)
+            clock.advance(seconds: 1)
+            run()
+            #expect(source.state.withLock { $0.settled.map(\.event.version) } == [1])
+        }
+        let held = source.state.withLock { state in
+            defer { state.held = nil }
+            return state.held ?? []
+        }
+        for completion in held { completion() }
+        clock.advance(seconds: 1)
+        run()
+        #expect(source.state.withLock { $0.settled.map(\.event.version) } == [1, 2])
     }
 
     @Test func aRouteEndsWithItsEvents() {
