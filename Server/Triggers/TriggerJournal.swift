@@ -21,6 +21,7 @@ package final class TriggerJournal: EventObserver {
         package var delivery = [Int](repeating: 0, count: TriggerJournal.boundsSeconds.count + 1)
         package var deliverySeconds = 0.0
         fileprivate var absence = EndpointAbsence()
+        fileprivate var reports = FailureReports()
 
         package var failedAttempts: Int { attemptsStatus + attemptsTimeout + attemptsUnreachable }
     }
@@ -56,12 +57,12 @@ package final class TriggerJournal: EventObserver {
     // MARK: EventObserver
 
     package func answered(_ id: EventDispatcher.RouteID, _ event: Delivery.Event, _ answer: Delivery.Answer) {
-        let now = clock.now()
+        let (now, monotonic) = (clock.now(), clock.monotonicNanoseconds())
         let change = figures.withLock { figures -> Change in
             // What ends late of a trigger that is gone counts for nothing.
             guard var known = figures[id.triggerID] else { return .none }
             defer { figures[id.triggerID] = known }
-            return Self.note(answer, now, &known)
+            return Self.note(answer, now, monotonic, &known)
         }
         switch change {
         case .failing(let failure):
@@ -87,13 +88,15 @@ package final class TriggerJournal: EventObserver {
         case recovered
     }
 
-    private static func note(_ answer: Delivery.Answer, _ now: Timestamp, _ figures: inout Figures) -> Change {
+    private static func note(
+        _ answer: Delivery.Answer, _ now: Timestamp, _ monotonic: UInt64, _ figures: inout Figures
+    ) -> Change {
         let failure: DeliveryFailure
         switch answer {
         case .acknowledged:
             figures.attemptsOK += 1
-            defer { figures.failure = nil }
-            return figures.failure == nil ? .none : .recovered
+            figures.failure = nil
+            return figures.reports.succeeded() ? .recovered : .none
         case .failed(let reason, _), .unreachable(let reason): failure = reason
         case .unsent, .impossible, .gone: return .none
         }
@@ -103,8 +106,8 @@ package final class TriggerJournal: EventObserver {
         case .unreachable: figures.attemptsUnreachable += 1
         }
         figures.lastError = (now, failure)
-        defer { figures.failure = failure }
-        return figures.failure == nil ? .failing(failure) : .none
+        figures.failure = failure
+        return figures.reports.failed(monotonic) ? .failing(failure) : .none
     }
 
     package func settled(_ id: EventDispatcher.RouteID, _ settled: Delivery.Settled) {
@@ -134,6 +137,28 @@ package final class TriggerJournal: EventObserver {
         case .dead: figures.dead += 1
         case .gone: break
         }
+    }
+}
+
+/// Whether the log has that a trigger fails. A function that fails for some events and takes others between them begins
+/// to fail thousands of times a second: that is reported once in a while.
+struct FailureReports: Sendable {
+    private var isReported = false
+    private var nextAt: UInt64 = 0
+    static let pauseNanoseconds: UInt64 = 10_000_000_000
+
+    /// - Returns: whether it is to be reported.
+    mutating func failed(_ now: UInt64) -> Bool {
+        if isReported || now < nextAt { return false }
+        isReported = true
+        nextAt = now + Self.pauseNanoseconds
+        return true
+    }
+
+    /// - Returns: whether it is to be reported that it works again.
+    mutating func succeeded() -> Bool {
+        defer { isReported = false }
+        return isReported
     }
 }
 

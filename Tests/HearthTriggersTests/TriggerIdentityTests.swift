@@ -358,6 +358,23 @@ struct TriggerIdentityTests {
 
     // MARK: Figures
 
+    /// Each second failure and success of many is no news.
+    @Test func aFunctionThatFailsForSomeEventsIsReportedOnceInAWhile() {
+        var reports = FailureReports()
+        let pause = FailureReports.pauseNanoseconds
+        var (failures, successes) = (0, 0)
+        for number in 0..<1000 {
+            if reports.failed(pause + UInt64(number) * pause / 400) { failures += 1 }
+            if reports.succeeded() { successes += 1 }
+        }
+        #expect(failures == 3 && successes == 3)
+        // One that began meanwhile and goes on.
+        #expect(!reports.failed(pause * 3) && !reports.failed(pause * 4 - 1))
+        #expect(reports.failed(pause * 4) && !reports.failed(pause * 6))
+        let ends = [reports.succeeded(), reports.succeeded()]
+        #expect(ends == [true, false])
+    }
+
     @Test func whatEndsLateIsNotCounted() throws {
         let journal = TriggerJournal(log: Log(), clock: SystemClock())
         let event = Delivery.Event(version: 1, key: [])
