@@ -23,16 +23,14 @@ enum StartMessage {
             )
         }
         lines.append("  access    \(access(settings))")
-        if settings.isEmulator, settings.tlsCertificate == nil {
+        lines += [
+            "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
+            "  export FIREBASE_DATABASE_EMULATOR_HOST=\(database)", "  export GOOGLE_CLOUD_PROJECT=\(settings.project)",
+        ]
+        if !settings.isEmulator || settings.tlsCertificate != nil {
             lines += [
-                "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
-                "  export FIREBASE_DATABASE_EMULATOR_HOST=\(database)",
-                "  export GOOGLE_CLOUD_PROJECT=\(settings.project)",
-            ]
-        } else {
-            lines += [
-                "", "  Clients name its address themselves. With FIRESTORE_EMULATOR_HOST they speak plaintext, as the",
-                "  administrator of a server for local development, which this one refuses.",
+                "", "  Clients that use these variables speak plaintext, as the administrator of a server",
+                "  for local development: this one refuses them. Others name its address themselves.",
             ]
         }
         lines += ["", "Ctrl-C ends it.", ""]
