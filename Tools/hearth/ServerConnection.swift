@@ -48,13 +48,14 @@ final class ServerConnection {
     /// The server has answered: what fails later doesn't come from a wrong protocol.
     func noteAnswer() { protocolHint = "" }
 
-    /// A call has failed. Unless the first one has because of the protocol, that is not the reason of later failures either.
-    /// - Throws: 69 when the failure of the first call shows that the server speaks another protocol.
+    /// A call has failed. A server that has answered so speaks the protocol; one that was not reached may speak another.
+    /// - Throws: 69 when a server that has not answered yet shows that it speaks another protocol.
     func noteFailure(_ status: Status) throws(ToolFailure) {
         if status.message == HTTP2Client.closedWithoutFrames, !protocolHint.isEmpty {
             throw ToolFailure(.unavailable, "Cannot reach \(address): \(status.message)\(protocolHint)")
         }
-        noteAnswer()
+        // Of a connection that the server has closed before the call began nothing is known.
+        if status.code != .unavailable { noteAnswer() }
     }
 
     private static func connect(
