@@ -132,6 +132,7 @@ lint:
 	@Tools/scripts/check-words.sh
 	@Tools/scripts/check-docstrings --self-test
 	@Tools/scripts/check-docstrings
+	@Tools/scripts/check-docstrings --package Bundler
 
 docs: setup-build
 	@Tools/scripts/docs.sh
