@@ -129,6 +129,8 @@ lint:
 	swift format lint --strict --recursive --parallel $(SOURCES)
 	@Tools/scripts/check-docs.sh
 	@Tools/scripts/check-words.sh
+	@Tools/scripts/check-docstrings --self-test
+	@Tools/scripts/check-docstrings
 
 release: setup-build
 	$(RELEASE)
