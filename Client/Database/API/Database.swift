@@ -7,8 +7,8 @@ import HearthTree
 ///
 /// All members may be used from any thread. Events and completions run on `callbackQueue`; `async` calls need no queue.
 ///
-/// Configure a database before its first use; a later change of a setting ends the program, except of `callbackQueue`.
-/// The first use is the first reference, or the first call of `goOffline`, `goOnline` or `purgeOutstandingWrites`.
+/// Configure a database before its first use: a later change of any setting but `callbackQueue` ends the program. The
+/// first use is the first reference, or the first call of `goOffline`, `goOnline` or `purgeOutstandingWrites`.
 ///
 /// Calls that break the API's rules, such as a key that no database can have, end the program with a message on
 /// standard error.
@@ -19,7 +19,8 @@ import HearthTree
 /// - 3: `purgeOutstandingWrites` cancelled the write.
 /// - 9999: any other reason, which the description names: `too_big` for a write of more than 16 MiB, `disk` for a write
 ///   that the cache cannot store, `disconnect`, `set` and `maxretry` for a transaction that is given up,
-///   `failed_precondition` when the cache is in use by another client.
+///   `observer_removed` for a call that waits for an event, `failed_precondition` when the cache is in use by another
+///   client.
 ///
 /// `getData` alone has the domain `com.firebase.core`, with the code 1.
 public class Database: NSObject, @unchecked Sendable {
@@ -91,8 +92,8 @@ public class Database: NSObject, @unchecked Sendable {
     }
 
     /// Not in Firebase's API: the folder of the caches; nil, the default, for `firebase-database` in `XDG_DATA_HOME`,
-    /// or else in `~/.local/share`. Each app and database has a folder in it, which one client at a time can use. Set
-    /// it before the first use.
+    /// or else in `~/.local/share`; without `XDG_DATA_HOME` and `HOME` the program then ends at the first use. Each app
+    /// and database has a folder in it, which one client at a time can use. Set it before the first use.
     public var persistenceDirectory: URL? {
         get { state.with { $0.directory } }
         set { configure("persistenceDirectory") { $0.directory = newValue } }

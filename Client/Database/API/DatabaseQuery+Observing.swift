@@ -127,7 +127,8 @@ extension DatabaseQuery {
     /// - Returns: the data, and the key of the previous sibling in the query's order; nil for the first child, for
     ///   `childRemoved` and for `value`.
     /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules deny reading, 2 when the app is deleted,
-    ///   9999 for other reasons (see `Database`). `CancellationError` when the task is cancelled.
+    ///   9999 after `removeAllObservers` and for other reasons (see `Database`). `CancellationError` when the task is
+    ///   cancelled.
     nonisolated(nonsending) public func observeSingleEventAndPreviousSiblingKey(
         of eventType: DataEventType
     ) async throws -> (DataSnapshot, String?) {
@@ -143,7 +144,8 @@ extension DatabaseQuery {
     /// - Parameter eventType: the kind of events.
     /// - Returns: the data.
     /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules deny reading, 2 when the app is deleted,
-    ///   9999 for other reasons (see `Database`). `CancellationError` when the task is cancelled.
+    ///   9999 after `removeAllObservers` and for other reasons (see `Database`). `CancellationError` when the task is
+    ///   cancelled.
     nonisolated(nonsending) public func observeSingleEvent(of eventType: DataEventType) async throws -> DataSnapshot {
         try await observeSingleEventAndPreviousSiblingKey(of: eventType).0
     }

@@ -160,12 +160,12 @@ extension DatabaseReference {
         }
     }
 
-    /// Cancels the onDisconnect operations at the location and below that the server has not made yet.
+    /// Cancels the onDisconnect operations at the location and below, which the server then does not make.
     public func cancelDisconnectOperations() {
         run(nil) { (path) throws(Status) in .onDisconnectCancel }
     }
 
-    /// Cancels the onDisconnect operations at the location and below that the server has not made yet.
+    /// Cancels the onDisconnect operations at the location and below, which the server then does not make.
     /// - Parameter block: nil, or runs on `callbackQueue` when the server has the request, offline only after the
     ///   client is online again. It receives nil or the error, and this reference.
     public func cancelDisconnectOperations(completionBlock block: Completion?) {
