@@ -71,6 +71,7 @@ test: setup test-builds test-swift test-python
 
 # Both of the large builds at once: each keeps only one core busy for long.
 test-builds: setup-build
+	@rm -f .build/suite-seconds .build/skipped-tests
 	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests & tests=$$!; \
 	TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE); speed=$$?; \
 	wait $$tests && exit $$speed
