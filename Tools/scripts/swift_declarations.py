@@ -19,8 +19,8 @@ COUNTED = {"public", "open"}
 
 
 class Token:
-    def __init__(self, text, line, kind):
-        self.text, self.line, self.kind = text, line, kind
+    def __init__(self, spelling, line, kind):
+        self.spelling, self.line, self.kind = spelling, line, kind
 
 
 def end_of_string(source, start, hashes):
@@ -52,10 +52,10 @@ def tokens_of(source):
         kind, end = match.lastgroup, match.end()
         if match.group("string") is not None:
             kind, end = "string", end_of_string(source, position, match.group("hashes"))
-        text = source[position:end]
+        spelling = source[position:end]
         if kind not in ("comment", "space", "directive"):
-            tokens.append(Token(text, line, kind))
-        line += text.count("\n")
+            tokens.append(Token(spelling, line, kind))
+        line += spelling.count("\n")
         position = end
     return tokens
 
@@ -75,18 +75,18 @@ class Parser:
         # Names of the types that the file declares, with whether they are public.
         self.types = {}
 
-    def text(self, ahead=0):
+    def spelling(self, ahead=0):
         index = self.position + ahead
-        return self.tokens[index].text if index < len(self.tokens) else ""
+        return self.tokens[index].spelling if index < len(self.tokens) else ""
 
     def skip_balanced(self):
         """Skips what a bracket at the position encloses, and returns its tokens."""
         start, open_brackets = self.position, []
         while self.position < len(self.tokens):
-            text = self.text()
-            if text in "([{" and text:
-                open_brackets.append(CLOSING[text])
-            elif open_brackets and text == open_brackets[-1]:
+            spelling = self.spelling()
+            if spelling in "([{" and spelling:
+                open_brackets.append(CLOSING[spelling])
+            elif open_brackets and spelling == open_brackets[-1]:
                 open_brackets.pop()
             self.position += 1
             if not open_brackets:
@@ -97,7 +97,7 @@ class Parser:
         """Skips `<…>` at the position."""
         depth = 0
         while self.position < len(self.tokens):
-            depth += {"<": 1, ">": -1}.get(self.text(), 0)
+            depth += {"<": 1, ">": -1}.get(self.spelling(), 0)
             self.position += 1
             if depth == 0:
                 return
@@ -107,49 +107,49 @@ class Parser:
         doc, modifiers, is_new = [], [], True
         while self.position < len(self.tokens):
             token = self.tokens[self.position]
-            text = token.text
+            spelling = token.spelling
             if token.kind in ("doc", "block"):
                 doc = (doc if not is_new else []) + doc_lines(token)
                 is_new = False
                 self.position += 1
                 continue
-            if text == "}":
+            if spelling == "}":
                 return
-            if text == "@":
+            if spelling == "@":
                 self.position += 2
-                if self.text() == "(" and self.tokens[self.position].line == self.tokens[self.position - 1].line:
+                if self.spelling() == "(" and self.tokens[self.position].line == self.tokens[self.position - 1].line:
                     self.skip_balanced()
                 continue
-            if text in MODIFIERS or text == "class" and self.text(1) in ("func", "var", "let", "subscript"):
+            if spelling in MODIFIERS or spelling == "class" and self.spelling(1) in ("func", "var", "let", "subscript"):
                 self.position += 1
-                if self.text() == "(":
-                    modifiers.append(text + "(" + "".join(part.text for part in self.skip_balanced()) + ")")
+                if self.spelling() == "(":
+                    modifiers.append(spelling + "(" + "".join(part.spelling for part in self.skip_balanced()) + ")")
                 else:
-                    modifiers.append(text)
+                    modifiers.append(spelling)
                 continue
             self.declaration(owner, is_visible, access, kind, doc, modifiers)
             doc, modifiers, is_new = [], [], True
 
     def declaration(self, owner, is_visible, access, kind, doc, modifiers):
         token = self.tokens[self.position]
-        text = token.text
+        spelling = token.spelling
         levels = {"package", "internal", "fileprivate", "private"} - COUNTED
         is_public = is_visible and (bool(COUNTED & set(modifiers)) or access and not levels & set(modifiers))
-        if text in TYPES:
-            self.type_declaration(text, owner, is_visible, is_public, doc, bool(COUNTED & set(modifiers)))
-        elif text in ("func", "init", "subscript") and (text == "func" or self.text(1) in ("(", "<", "?", "!")):
-            self.function(text, owner, is_public, doc)
-        elif text in ("var", "let") and token.kind == "word":
+        if spelling in TYPES:
+            self.type_declaration(spelling, owner, is_visible, is_public, doc, bool(COUNTED & set(modifiers)))
+        elif spelling in ("func", "init", "subscript") and (spelling == "func" or self.spelling(1) in ("(", "<", "?", "!")):
+            self.function(spelling, owner, is_public, doc)
+        elif spelling in ("var", "let") and token.kind == "word":
             self.property(owner, is_public, doc)
-        elif text == "case" and kind == "enum":
+        elif spelling == "case" and kind == "enum":
             self.cases(owner, is_visible, doc)
-        elif text in ("typealias", "associatedtype"):
+        elif spelling in ("typealias", "associatedtype"):
             self.position += 1
-            self.note(is_public, token.line, text, owner, self.text(), doc)
+            self.note(is_public, token.line, spelling, owner, self.spelling(), doc)
             self.position += 1
-        elif text == "import":
+        elif spelling == "import":
             self.position += 2
-        elif text in "([{" and text:
+        elif spelling in "([{" and spelling:
             self.skip_balanced()
         else:
             self.position += 1
@@ -162,10 +162,10 @@ class Parser:
 
     def type_declaration(self, kind, owner, is_visible, is_public, doc, says_public):
         self.position += 1
-        line, name = self.tokens[self.position].line, self.text()
+        line, name = self.tokens[self.position].line, self.spelling()
         self.position += 1
-        while self.text() == ".":
-            name += "." + self.text(1)
+        while self.spelling() == ".":
+            name += "." + self.spelling(1)
             self.position += 2
         full = f"{owner}.{name}" if owner else name
         if kind == "extension":
@@ -175,7 +175,7 @@ class Parser:
             self.types[full] = is_public
             self.note(is_public, line, kind, owner, name, doc)
             inner_visible, access = is_public, kind == "protocol"
-        while self.position < len(self.tokens) and self.text() != "{":
+        while self.position < len(self.tokens) and self.spelling() != "{":
             self.position += 1
         self.position += 1
         self.members(full, inner_visible, access, kind)
@@ -186,14 +186,14 @@ class Parser:
         line, name = self.tokens[self.position].line, kind
         if kind == "func":
             name = ""
-            while self.text() not in ("(", "<") or not name and OPERATOR.match(self.text()):
-                name += self.text()
+            while self.spelling() not in ("(", "<") or not name and OPERATOR.match(self.spelling()):
+                name += self.spelling()
                 self.position += 1
         else:
             line = self.tokens[self.position - 1].line
-            if self.text() in ("?", "!"):
+            if self.spelling() in ("?", "!"):
                 self.position += 1
-        if self.text() == "<":
+        if self.spelling() == "<":
             self.skip_generics()
         labels, parameters = parameters_of(self.skip_balanced(), kind)
         if OPERATOR.match(name):
@@ -203,97 +203,97 @@ class Parser:
             is_public, line, kind, owner, name + "(" + "".join(label + ":" for label in labels) + ")", doc,
             parameters=parameters, throws=throws, waits=waits, returns=returns)
         self.constraints()
-        if self.text() == "{":
+        if self.spelling() == "{":
             body = self.skip_balanced()
             if kind == "subscript" and self.declarations and is_public and getter_throws(body)[0]:
                 self.declarations[-1].throws = True
 
     def effects(self):
         throws = waits = returns = False
-        while self.text() in ("async", "throws", "rethrows", "reasync"):
-            waits = waits or self.text() in ("async", "reasync")
-            throws = throws or self.text() in ("throws", "rethrows")
+        while self.spelling() in ("async", "throws", "rethrows", "reasync"):
+            waits = waits or self.spelling() in ("async", "reasync")
+            throws = throws or self.spelling() in ("throws", "rethrows")
             self.position += 1
-            if self.text() == "(":
+            if self.spelling() == "(":
                 self.skip_balanced()
-        if self.text() == "->":
+        if self.spelling() == "->":
             self.position += 1
-            type_text = self.type_text()
-            returns = type_text not in ("Void", "()", "Swift.Void")
+            type_spelling = self.type_spelling()
+            returns = type_spelling not in ("Void", "()", "Swift.Void")
         return throws, waits, returns
 
-    def type_text(self):
+    def type_spelling(self):
         """Reads a type: up to a body, a default value, a constraint or the next declaration."""
         parts, previous = [], None
         while self.position < len(self.tokens):
             token = self.tokens[self.position]
-            if token.text in ("{", "=", "where", "}", ",") or token.kind in ("doc", "block"):
+            if token.spelling in ("{", "=", "where", "}", ",") or token.kind in ("doc", "block"):
                 break
-            if previous and token.line != previous.line and previous.text not in ("->", "&", ".", ":") \
-                    and token.text not in ("->", "&", ".", "throws", "async"):
+            if previous and token.line != previous.line and previous.spelling not in ("->", "&", ".", ":") \
+                    and token.spelling not in ("->", "&", ".", "throws", "async"):
                 break
-            if token.text in "([" and token.text:
+            if token.spelling in "([" and token.spelling:
                 inner = self.skip_balanced()
-                parts.append(token.text + "".join(part.text for part in inner) + CLOSING[token.text])
+                parts.append(token.spelling + "".join(part.spelling for part in inner) + CLOSING[token.spelling])
                 previous = self.tokens[self.position - 1]
                 continue
-            if token.text == "<":
+            if token.spelling == "<":
                 start = self.position
                 self.skip_generics()
-                parts.append("".join(part.text for part in self.tokens[start:self.position]))
+                parts.append("".join(part.spelling for part in self.tokens[start:self.position]))
                 previous = self.tokens[self.position - 1]
                 continue
-            parts.append(token.text)
+            parts.append(token.spelling)
             previous = token
             self.position += 1
         return "".join(parts)
 
     def constraints(self):
-        if self.text() == "where":
+        if self.spelling() == "where":
             line = self.tokens[self.position].line
-            while self.position < len(self.tokens) and self.text() not in ("{", "}") \
+            while self.position < len(self.tokens) and self.spelling() not in ("{", "}") \
                     and self.tokens[self.position].kind not in ("doc", "block"):
-                if self.tokens[self.position].line != line and self.text() in (MODIFIERS | {"func", "var", "init"}):
+                if self.tokens[self.position].line != line and self.spelling() in (MODIFIERS | {"func", "var", "init"}):
                     return
                 self.position += 1
 
     def property(self, owner, is_public, doc):
         self.position += 1
-        line, name = self.tokens[self.position].line, self.text()
+        line, name = self.tokens[self.position].line, self.spelling()
         self.position += 1
-        if self.text() == ":":
+        if self.spelling() == ":":
             self.position += 1
-            self.type_text()
+            self.type_spelling()
         throws = waits = False
-        if self.text() == "=":
+        if self.spelling() == "=":
             line_of_value = self.tokens[self.position].line
             while self.position < len(self.tokens) and self.tokens[self.position].line == line_of_value:
-                if self.text() in ("{", "(", "["):
+                if self.spelling() in ("{", "(", "["):
                     self.skip_balanced()
                     line_of_value = self.tokens[self.position - 1].line
-                elif self.text() == "}":
+                elif self.spelling() == "}":
                     break
                 else:
                     self.position += 1
-        elif self.text() == "{":
+        elif self.spelling() == "{":
             throws, waits = getter_throws(self.skip_balanced())
         self.note(is_public, line, "var", owner, name, doc, throws=throws, waits=waits)
 
     def cases(self, owner, is_visible, doc):
         self.position += 1
         while True:
-            line, name = self.tokens[self.position].line, self.text()
+            line, name = self.tokens[self.position].line, self.spelling()
             self.position += 1
             labels = []
-            if self.text() == "(":
+            if self.spelling() == "(":
                 labels = case_labels(self.skip_balanced())
                 name += "(" + "".join(label + ":" for label in labels) + ")"
             self.note(is_visible, line, "case", owner, name, doc)
-            if self.text() == "=":
+            if self.spelling() == "=":
                 self.position += 2
-                if self.tokens[self.position - 1].text == "-":
+                if self.tokens[self.position - 1].spelling == "-":
                     self.position += 1
-            if self.text() != ",":
+            if self.spelling() != ",":
                 return
             self.position += 1
 
@@ -302,8 +302,8 @@ def parts_of(tokens):
     """The parts that commas outside of brackets separate."""
     parts, depth = [[]], 0
     for token in tokens:
-        depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}.get(token.text, 0)
-        if token.text == "," and depth == 0:
+        depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1, ">": -1}.get(token.spelling, 0)
+        if token.spelling == "," and depth == 0:
             parts.append([])
         else:
             parts[-1].append(token)
@@ -316,42 +316,42 @@ def parameters_of(tokens, kind):
     for part in parts_of(tokens):
         words = []
         for token in part:
-            if token.text == ":":
+            if token.spelling == ":":
                 break
             if token.kind == "word":
-                words.append(token.text.strip("`"))
+                words.append(token.spelling.strip("`"))
         labels.append("_" if kind == "subscript" and len(words) == 1 else words[0])
         names.append(words[-1])
     return labels, names
 
 
 def case_labels(tokens):
-    return [part[0].text if len(part) > 1 and part[1].text == ":" else "_" for part in parts_of(tokens)]
+    return [part[0].spelling if len(part) > 1 and part[1].spelling == ":" else "_" for part in parts_of(tokens)]
 
 
 def getter_throws(body):
     """Whether `get` in a property's body throws, and whether it is asynchronous."""
     depth = 0
     for index, token in enumerate(body):
-        if token.text == "get" and depth == 0:
+        if token.spelling == "get" and depth == 0:
             effects = []
             for following in body[index + 1:]:
-                if following.text not in ("async", "throws"):
+                if following.spelling not in ("async", "throws"):
                     break
-                effects.append(following.text)
+                effects.append(following.spelling)
             return "throws" in effects, "async" in effects
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.spelling, 0)
     return False, False
 
 
 def doc_lines(token):
     if token.kind == "doc":
-        return [token.text[3:].removeprefix(" ")]
-    return [re.sub(r"^\s*\*? ?", "", line) for line in token.text[3:-2].split("\n")]
+        return [token.spelling[3:].removeprefix(" ")]
+    return [re.sub(r"^\s*\*? ?", "", line) for line in token.spelling[3:-2].split("\n")]
 
 
 def declarations_of(sources):
-    """The public declarations of (path, text) pairs. A member of an extension counts when its type is public or is another
+    """The public declarations of (path, spelling) pairs. A member of an extension counts when its type is public or is another
     module's."""
     parsers, types = [], {}
     for file, source in sources:
