@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// A signed-in user.
 public final class User: Sendable {
