@@ -1,5 +1,6 @@
 public import Foundation
-package import HearthModel
+internal import HearthConcurrency
+internal import HearthModel
 
 /// Signs users in with tokens from another source: your own server, or Hearth's tool. It has no passwords.
 ///
@@ -139,9 +140,9 @@ public final class Auth: AuthTokenProvider, Sendable {
     /// The token for the next request; nil when no user is signed in.
     /// - Parameter isForcingRefresh: whether to fetch a new token with the closure of `setTokenRefresh(_:)`.
     /// - Returns: the user's id and token; nil when no user is signed in.
-    /// - Throws: the error of the token refresh, also `CancellationError` when that throws it on cancellation;
-    ///   `AuthErrorCode.invalidCustomToken` when the new token cannot be read, `AuthErrorCode.userMismatch` when it is
-    ///   of another user.
+    /// - Throws: the error of the closure of `setTokenRefresh(_:)`; `AuthErrorCode.invalidCustomToken` when the new
+    ///   token cannot be read, `AuthErrorCode.userMismatch` when it is of another user. `CancellationError` when the
+    ///   task is cancelled while a new token is fetched.
     public func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
         guard let user = currentUser else { return nil }
         return AuthToken(uid: user.uid, token: try await refreshedToken(of: user, forcing: isForcingRefresh))
@@ -149,7 +150,13 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     func refreshedToken(of user: User, forcing isForcing: Bool) async throws -> String {
         guard isForcing, let refresh = refreshing.with({ $0 }) else { return user.token }
-        let token = try await refresh()
+        // The program's closure may ignore the cancellation of its task; the caller does not wait for it then.
+        let token = try await answer(stoppable: { completion in
+            let task = Task {
+                do { completion(.success(try await refresh())) } catch { completion(.failure(error)) }
+            }
+            return { task.cancel() }
+        })
         let uid: String
         do {
             uid = try TokenClaims.uid(of: token)
