@@ -139,7 +139,8 @@ let package = Package(
 
         // The client. `HearthApp` is what its products share: the app, the signed-in user, the coders. `HearthSync` is
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
-        .target(name: "HearthApp", dependencies: ["HearthModel", "HearthTLS"], path: "Client/App"),
+        .target(
+            name: "HearthApp", dependencies: ["HearthModel", "HearthConcurrency", "HearthTLS"], path: "Client/App"),
         .target(name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite"], path: "Client/Cache"),
         .target(
             name: "HearthTransport",

@@ -1,4 +1,5 @@
 public import Foundation
+internal import HearthConcurrency
 package import HearthModel
 
 /// Signs users in with tokens from another source: your own server, or Hearth's tool. It has no passwords.
@@ -149,7 +150,13 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     func refreshedToken(of user: User, forcing isForcing: Bool) async throws -> String {
         guard isForcing, let refresh = refreshing.with({ $0 }) else { return user.token }
-        let token = try await refresh()
+        // The program's closure may ignore the cancellation of its task; the caller does not wait for it then.
+        let token = try await answer(stoppable: { completion in
+            let task = Task {
+                do { completion(.success(try await refresh())) } catch { completion(.failure(error)) }
+            }
+            return { task.cancel() }
+        })
         let uid: String
         do {
             uid = try TokenClaims.uid(of: token)
