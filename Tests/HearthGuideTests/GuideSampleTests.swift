@@ -231,10 +231,15 @@ import Testing
             Offline.indexes(first)
             let screen = Screen()
             try await Offline.network(first)
+            let saving = Screen()
+            let showing = Task { try await Offline.saving(first, saving.show) }
+            try await saving.wait(for: "saved")
             Offline.write(first, screen.show)
+            try await saving.wait(for: "saving 1")
             let (title, isPending) = try await Offline.read(first)
             #expect(title == "Written in the train" && isPending && screen.lines.isEmpty)
             try await Connecting.end(first)
+            try await showing.value
 
             // This client represents the program's next run: the write is still stored, and is sent to the server now.
             let second = bench.firestore()
