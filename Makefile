@@ -9,6 +9,7 @@
 #   make bench ARGS="get --runs 5"    measure
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
+#   make docs                         the API's documentation, three sites in dist/docs
 #   make release                      self-contained programs in dist/: hearth, and hearth-bench beside it
 #   make setup                        only install what is missing
 
@@ -48,7 +49,7 @@ RELEASE := swift build --scratch-path .build/speed $(SWIFT_FLAGS) --configuratio
 # The bench drives servers that it starts from the program beside it.
 RELEASE_BENCH := $(RELEASE)-bench
 
-.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench format lint release clean
+.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench format lint docs release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -70,6 +71,7 @@ test: setup test-builds test-swift test-python
 
 # Both of the large builds at once: each keeps only one core busy for long.
 test-builds: setup-build
+	@rm -f .build/suite-seconds .build/skipped-tests
 	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests & tests=$$!; \
 	TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE); speed=$$?; \
 	wait $$tests && exit $$speed
@@ -129,6 +131,12 @@ lint:
 	swift format lint --strict --recursive --parallel $(SOURCES)
 	@Tools/scripts/check-docs.sh
 	@Tools/scripts/check-words.sh
+	@Tools/scripts/check-docstrings --self-test
+	@Tools/scripts/check-docstrings
+	@Tools/scripts/check-docstrings --package Bundler
+
+docs: setup-build
+	@Tools/scripts/docs.sh
 
 release: setup-build
 	$(RELEASE)

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.3
 import PackageDescription
 
 // Fuzzing needs a target whose `main` is libFuzzer's: it is there only for Tools/scripts/fuzz.sh.

@@ -5,7 +5,8 @@ extension DatabaseQuery {
     ///
     /// Each iterator observes until it is released or its task is cancelled. A consumer that is slower than the changes
     /// receives the newest data and misses the data in between, so at most one snapshot waits. The sequence ends when
-    /// the app is deleted, and throws an `NSError` of the domain `com.firebase` when the server rejects the listen.
+    /// the app is deleted and after `removeAllObservers`. It throws an `NSError` of the domain `com.firebase` when the
+    /// server rejects the listen.
     public var snapshots: DatabaseQuerySnapshotsSequence { DatabaseQuerySnapshotsSequence(self) }
 
     /// The sequence of the changes of the query's children, in the order of the changes. It begins with `childAdded`
@@ -14,13 +15,13 @@ extension DatabaseQuery {
     /// Each iterator observes until it is released or its task is cancelled. For a consumer that is slower than the
     /// changes, successive changes of the data of one child become one event with the newest data. All other events
     /// wait, because each position depends on those before it; beyond 1,048,576 waiting events the sequence throws. The
-    /// sequence ends when the app is deleted, and throws an `NSError` of the domain `com.firebase` when the server
-    /// rejects the listen.
+    /// sequence ends when the app is deleted and after `removeAllObservers`. It throws an `NSError` of the domain
+    /// `com.firebase` when the server rejects the listen.
     /// - Returns: a sequence that observes nothing until it is iterated.
     public func childEvents() -> DatabaseChildEventsSequence { DatabaseChildEventsSequence(self) }
 
     /// Observes for an iterator, without the user's queue.
-    /// - Parameter onEnd: the error; nil when the app was deleted.
+    /// - Parameter onEnd: the error; nil when the app was deleted or the observer removed.
     /// - Returns: a closure that removes the observer.
     fileprivate func observe(
         _ kinds: EngineEventKinds, onEvent: @escaping @Sendable (EngineEvent) -> Void,
@@ -31,7 +32,7 @@ extension DatabaseQuery {
         let repository = repository
         let handle = repository.observe(
             query, at: path, kinds: kinds, callbacks: .none, endsWithDatabase: true, onEvent: onEvent,
-            onCancel: { onEnd($0 == .closed ? nil : $0.error) })
+            onCancel: { onEnd($0 == .closed || $0 == .removed ? nil : $0.error) })
         return { repository.remove(handle, of: query, at: path) }
     }
 
@@ -62,13 +63,14 @@ public struct DatabaseQuerySnapshotsSequence: AsyncSequence, Sendable {
         fileprivate init(_ iterator: AsyncThrowingStream<DataSnapshot, any Error>.Iterator) { self.iterator = iterator }
 
         /// The newest snapshot that was not returned yet; waits for it when there is none.
-        /// - Returns: nil when the app was deleted or the task was cancelled.
+        /// - Returns: nil when the app was deleted, the task was cancelled, or `removeAllObservers` was called.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
-        ///   server's reason otherwise.
+        ///   server's reason otherwise. Cancellation throws nothing: the sequence ends.
         public mutating func next() async throws -> DataSnapshot? { try await iterator.next() }
     }
 
     /// Starts to observe.
+    /// - Returns: an iterator, which observes until it is released.
     public func makeAsyncIterator() -> AsyncIterator {
         let (stream, continuation) = AsyncThrowingStream<DataSnapshot, any Error>
             .makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -120,9 +122,10 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
         }
 
         /// The next event.
-        /// - Returns: nil when the app was deleted or the task was cancelled.
+        /// - Returns: nil when the app was deleted, the task was cancelled, or `removeAllObservers` was called.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
-        ///   reason otherwise, for example when more than 1,048,576 events wait.
+        ///   reason otherwise, for example when more than 1,048,576 events wait. Cancellation throws nothing: the
+        ///   sequence ends.
         public mutating func next() async throws -> DatabaseEvent? {
             while true {
                 if !Task.isCancelled, let event = waiting.take() { return DatabaseEvent(event, of: query) }
@@ -135,6 +138,7 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
     }
 
     /// Starts to observe.
+    /// - Returns: an iterator, which observes until it is released.
     public func makeAsyncIterator() -> AsyncIterator {
         let waiting = WaitingChildEvents(countMax: waitingMax)
         // The stream only wakes the iterator; the events are in `waiting`.

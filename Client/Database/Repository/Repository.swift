@@ -151,12 +151,17 @@ final class Repository: @unchecked Sendable {
         let query: TreeQuery
         /// Called when the database is closed, if a caller waits for an event or for the end.
         let waiting: (@Sendable (WireFailure) -> Void)?
+        /// Whether that caller is an `async` call or a sequence, which must end also when the observer is removed.
+        let isAwaited: Bool
         private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
 
-        init(path: TreePath, query: TreeQuery, waiting: (@Sendable (WireFailure) -> Void)?) {
+        init(
+            path: TreePath, query: TreeQuery, waiting: (@Sendable (WireFailure) -> Void)?, callbacks: CallbackTarget
+        ) {
             self.path = path
             self.query = query
             self.waiting = waiting
+            isAwaited = if case .none = callbacks { true } else { false }
         }
 
         var isRemoved: Bool { state.with { $0.isRemoved } }
@@ -213,7 +218,8 @@ final class Repository: @unchecked Sendable {
             if case .users = callbacks { deliver(work) } else { work() }
         }
         let fail: @Sendable (WireFailure) -> Void = { failure in run { onCancel(failure) } }
-        let observation = Observation(path: path, query: query, waiting: isSingle || endsWithDatabase ? fail : nil)
+        let observation = Observation(
+            path: path, query: query, waiting: isSingle || endsWithDatabase ? fail : nil, callbacks: callbacks)
         observations.with { $0.add(observation, handle) }
         let notify: @Sendable (@escaping @Sendable () -> Void) -> Void = { work in
             run { if !observation.isRemoved { work() } }
@@ -294,6 +300,7 @@ final class Repository: @unchecked Sendable {
 
     private func remove(_ observation: Observation) {
         observation.remove()
+        if observation.isAwaited { observation.waiting?(.removed) }
         perform { engine in
             if let id = observation.id { engine.remove(id) }
         }

@@ -10,12 +10,15 @@ public final class QueryDocumentSnapshot: DocumentSnapshot, @unchecked Sendable 
         super.init(firestore: firestore, key: found.key, document: found, metadata: metadata)
     }
 
-    /// All fields.
+    /// All fields. Pending server timestamps are null.
+    /// - Returns: the fields.
     @discardableResult
     public override func data() -> [String: Any] { fields(found, .none) }
 
     /// All fields.
-    /// - Parameter serverTimestampBehavior: the value of pending server timestamps.
+    /// - Parameter serverTimestampBehavior: the value of server timestamps whose write is pending: null, an estimate or
+    ///   the previous value.
+    /// - Returns: the fields.
     @discardableResult
     public override func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any] {
         fields(found, serverTimestampBehavior)
