@@ -389,7 +389,7 @@ let package = Package(
                 "HearthServer", "HearthHost", "HearthNetwork",
                 "HearthFirestore", "HearthDatabase",
             ],
-            path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "locked.rules.json"]),
+            path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "versioned.rules", "locked.rules.json"]),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",

@@ -212,6 +212,16 @@ import Testing
         }
     }
 
+    @Test func batchesInParts() async throws {
+        try await withBench { bench in
+            let db = bench.firestore()
+            try await Transactions.parts(db, (0..<1001).map { "line \($0)" })
+            #expect(try await db.collection("lines").count.getAggregation(source: .server).count == 1001)
+            let last = try await db.document("lines/1000").getDocument(source: .server)
+            #expect(last.get("text") as? String == "line 1000")
+        }
+    }
+
     // MARK: Offline
 
     @Test func offline() async throws {
