@@ -34,10 +34,12 @@ extension Database {
             /// - Returns: nil when the app was deleted or the task was cancelled.
             /// - Throws: an `NSError` of the domain `com.firebase` and the code 9999 with the reason why the database
             ///   could not start, for example when another process uses its cache.
+            ///   Cancellation throws nothing: the sequence ends.
             public mutating func next() async throws -> Int? { try await iterator.next() }
         }
 
         /// Starts to observe.
+        /// - Returns: an iterator, which observes until it is released.
         public func makeAsyncIterator() -> AsyncIterator {
             let (stream, continuation) = AsyncThrowingStream<Int, any Error>
                 .makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -66,10 +66,12 @@ public struct DatabaseQuerySnapshotsSequence: AsyncSequence, Sendable {
         /// - Returns: nil when the app was deleted, the observers were removed or the task was cancelled.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
         ///   server's reason otherwise.
+        ///   Cancellation throws nothing: the sequence ends.
         public mutating func next() async throws -> DataSnapshot? { try await iterator.next() }
     }
 
     /// Starts to observe.
+    /// - Returns: an iterator, which observes until it is released.
     public func makeAsyncIterator() -> AsyncIterator {
         let (stream, continuation) = AsyncThrowingStream<DataSnapshot, any Error>
             .makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -124,6 +126,7 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
         /// - Returns: nil when the app was deleted, the observers were removed or the task was cancelled.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
         ///   reason otherwise, for example when more than 1,048,576 events wait.
+        ///   Cancellation throws nothing: the sequence ends.
         public mutating func next() async throws -> DatabaseEvent? {
             while true {
                 if !Task.isCancelled, let event = waiting.take() { return DatabaseEvent(event, of: query) }
@@ -136,6 +139,7 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
     }
 
     /// Starts to observe.
+    /// - Returns: an iterator, which observes until it is released.
     public func makeAsyncIterator() -> AsyncIterator {
         let waiting = WaitingChildEvents(countMax: waitingMax)
         // The stream only wakes the iterator; the events are in `waiting`.

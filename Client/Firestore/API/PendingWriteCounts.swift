@@ -35,10 +35,12 @@ extension Firestore {
             /// - Returns: nil when the instance was terminated or the task was cancelled.
             /// - Throws: an `NSError` of `FirestoreErrorDomain` when the cache fails, for example
             ///   `failedPrecondition` when another process uses it.
+            ///   Cancellation throws nothing: the sequence ends.
             public mutating func next() async throws -> Int? { try await iterator.next() }
         }
 
         /// Starts to observe. After `terminate` it ends the program, as every use of the instance does.
+        /// - Returns: an iterator, which observes until it is released.
         public func makeAsyncIterator() -> AsyncIterator {
             let (stream, continuation) = AsyncThrowingStream<Int, any Error>
                 .makeStream(bufferingPolicy: .bufferingNewest(1))
