@@ -60,6 +60,15 @@ import Testing
         }
     }
 
+    @Test func clientsOfTestsShareNothing() async throws {
+        let port = try GuideBench().port
+        let (one, two) = (testDatabase(port: port), testDatabase(port: port))
+        try await one.document("cities/only").setData(["name": "Bern"])
+        #expect(try await one.collection("cities").getDocuments(source: .server).count == 1)
+        #expect(try await two.collection("cities").getDocuments(source: .server).isEmpty)
+        for db in [one, two] { await db.app.delete() }
+    }
+
     // MARK: Writing and reading
 
     @Test func writingAndReading() async throws {
