@@ -28,7 +28,7 @@ wait_for() {
     attempts=0
     until "$@" >/dev/null 2>&1; do
         attempts=$((attempts + 1))
-        [ $attempts -lt 200 ] || fail "waited in vain for: $*"
+        [ $attempts -lt 200 ] || fail "waited in vain for: $*; $(tail -n 3 /check/serve.log 2>/dev/null)"
         sleep 0.1
     done
 }
@@ -38,7 +38,9 @@ echo "system: $PRETTY_NAME, $(getconf GNU_LIBC_VERSION), $mode"
 for tool in swift clang gcc cc; do
     if command -v $tool >/dev/null; then fail "there is a $tool"; fi
 done
-apt-get update -qq
+# The loopback interface of a network of its own.
+[ "$mode" = booted ] || perl -e '
+    socket(my $s, 2, 2, 0) or die; my $r = pack("a16 s x22", "lo", 1 | 64); ioctl($s, 0x8914, $r) or die "lo: $!"'
 
 # The archive. The libraries are those that docs/guide/installing.md names.
 mkdir /check/archive
@@ -48,7 +50,7 @@ echo "archive: libraries that are absent in this system: $(ldd ./hearth | sed -n
 apt-get install -qq --yes --no-install-recommends libssl3 libcurl4 libnghttp2-14 libsqlite3-0 libstdc++6 zlib1g >/dev/null 2>&1 ||
     apt-get install -qq --yes --no-install-recommends libssl3t64 libcurl4t64 libnghttp2-14 libsqlite3-0 libstdc++6 zlib1g >/dev/null 2>&1
 if ldd ./hearth | grep -q 'not found'; then fail "$(ldd ./hearth | grep 'not found')"; fi
-./hearth --version
+LD_BIND_NOW=1 ./hearth --version
 mkdir /check/data
 ./hearth serve --data /check/data >/check/serve.log 2>&1 &
 server=$!
@@ -88,8 +90,11 @@ serve
 write second
 expect second
 if [ "$mode" = booted ]; then
-    echo "package: the service is $(systemctl is-enabled hearth) and $(systemctl is-active hearth), its process belongs to $(ps -o user= -p "$(systemctl show --property MainPID --value hearth)" 2>/dev/null || stat -c %U "/proc/$(systemctl show --property MainPID --value hearth)")"
-    echo "package: $(systemd-analyze security --no-pager hearth | tail -n 1)"
+    process=$(systemctl show --property MainPID --value hearth)
+    echo "package: the service is $(systemctl is-enabled hearth) and $(systemctl is-active hearth), its process belongs to $(stat -c %U "/proc/$process")"
+    grep -qE '^CapEff:[[:space:]]*0+$' "/proc/$process/status" || fail "the process has capabilities"
+    grep -qE '^Seccomp:[[:space:]]*2$' "/proc/$process/status" || fail "no filter of system calls is in force"
+    echo "package: it has no capabilities, and a filter of system calls;$(systemd-analyze security --no-pager hearth | tail -n 1 | grep -o ' exposure.*')"
 fi
 verified=$(systemd-analyze verify --man=no hearth.service 2>&1) || fail "$verified"
 [ -z "$verified" ] || fail "$verified"
@@ -110,6 +115,24 @@ if [ "$mode" = booted ]; then
     echo "package: the upgrade restarted the service with the edited file"
 fi
 stop
+if [ "$mode" = booted ]; then
+    # The drop-in of docs/reference/operations.md.
+    install -d -o hearth -g hearth -m 700 /srv/backups
+    mkdir -p /etc/systemd/system/hearth.service.d
+    printf '[Service]\n%s\n' ReadWritePaths=/srv/backups PrivateUsers=no CapabilityBoundingSet=CAP_NET_BIND_SERVICE \
+        AmbientCapabilities=CAP_NET_BIND_SERVICE >/etc/systemd/system/hearth.service.d/override.conf
+    cp -p /etc/hearth/hearth.json /check/hearth.json
+    sed -i 's|8080,|443, "backups": {"folder": "/srv/backups", "every": "1h", "keep": 2},|' /etc/hearth/hearth.json
+    systemctl daemon-reload
+    systemctl restart hearth
+    wait_for hearth health --address 127.0.0.1:443
+    wait_for sh -c 'ls -A /srv/backups | grep -q .'
+    echo "package: with a drop-in it serves at port 443 and has made $(ls -A /srv/backups | wc -l) backup in /srv/backups"
+    rm -r /etc/systemd/system/hearth.service.d
+    cp -p /check/hearth.json /etc/hearth/hearth.json
+    systemctl daemon-reload
+    systemctl restart hearth
+fi
 
 # What is removed is the program.
 apt-get remove -qq --yes hearth >/check/apt.log 2>&1 || fail "$(tail -n 5 /check/apt.log)"

@@ -65,6 +65,9 @@ for system in "$@"; do
     cp "$work/next.deb" "$root/check/next.deb"
     cp "$here/check-release-inside.sh" "$root/check/inside.sh"
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+    # All that is installed later: the check has no network but its own, so that no other server has its port.
+    chroot "$root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --download-only /check/hearth.deb' \
+        >"$work/$system.log" 2>&1 || { tail -n 5 "$work/$system.log" >&2; }
     boots=no
     if command -v systemd-nspawn >/dev/null; then
         boots=yes
@@ -83,7 +86,7 @@ StandardError=inherit
 UNIT
         mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
         ln -s /etc/systemd/system/check.service "$root/etc/systemd/system/multi-user.target.wants/check.service"
-        timeout 300 systemd-nspawn --quiet --directory="$root" --register=no --keep-unit --resolv-conf=off --boot \
+        timeout 300 systemd-nspawn --quiet --directory="$root" --register=no --keep-unit --private-network --boot \
             SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1 >"$work/boot.log" 2>&1 || true
         if ! grep -q '^started' "$root/check/log" 2>/dev/null; then
             echo "skipped: the boot of $system with systemd-nspawn: $(grep -v '^$' "$work/boot.log" | tail -n 1)"
@@ -93,7 +96,7 @@ UNIT
     if [ $boots = no ]; then
         mount --bind /proc "$root/proc"
         mount --bind /dev "$root/dev"
-        chroot "$root" /bin/sh /check/inside.sh plain >"$root/check/log" 2>&1 || true
+        unshare --net chroot "$root" /bin/sh /check/inside.sh plain >"$root/check/log" 2>&1 || true
         umount "$root/proc" "$root/dev"
     fi
     grep -v '^started' "$root/check/log" || true
