@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 
 /// Searches for a project's id in the files and variables of Firebase's tools.
 package struct OptionsSearch {

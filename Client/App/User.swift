@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 
 /// A signed-in user.
 public final class User: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The pages of `docs/guide` and `README.md`, and the samples in `Samples`.
+/// The pages of `docs/guide` and `README.md`, and the samples in `Samples` and in `Tests/HearthShimTests`.
 enum GuidePages {
     struct Block: Sendable {
         var page: String
@@ -51,9 +51,13 @@ enum GuidePages {
     /// outside of a function continues in it after `// more: NAME`, on the page after an empty line.
     static func samples() throws -> [Sample] {
         var samples: [Sample] = []
-        for file in try names(in: "Tests/HearthGuideTests/Samples", ending: ".swift") {
+        let folders = ["Tests/HearthGuideTests/Samples", "Tests/HearthShimTests"]
+        let files = try folders.flatMap { folder in
+            try names(in: folder, ending: ".swift").map { "\(folder)/\($0)" }
+        }
+        for file in files {
             var open: (sample: Sample, indentation: Int)?
-            for line in try self.file("Tests/HearthGuideTests/Samples/\(file)").components(separatedBy: "\n") {
+            for line in try self.file(file).components(separatedBy: "\n") {
                 let trimmed = line.drop { $0 == " " }
                 if trimmed.hasPrefix("// sample: ") {
                     let name = String(trimmed.dropFirst("// sample: ".count))
