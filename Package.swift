@@ -158,7 +158,7 @@ let package = Package(
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
                 "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
@@ -396,7 +396,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
                 "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
-                "HearthTestSupport",
+                "HearthTestSupport", "hearth",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(

@@ -460,6 +460,10 @@ func additions(_ db: Firestore, _ ref: DocumentReference) async throws {
   try await ref.parent.addDocument(encoding: city)
   let _: DocumentReference = try await ref.parent.addDocument(encoding: city, encoder: Firestore.Encoder())
   for try await count in db.pendingWriteCounts { let _: Int = count }
+  let builder: BundleBuilder = db.bundle("first-page")
+  try builder.add(try await ref.getDocument(source: .server)).add("all", try await ref.parent.getDocuments(source: .server))
+  let _: Data = try db.bundle().build()
+  let _: String = builder.bundleID
   let _: Firestore.PendingWriteCountsSequence = db.pendingWriteCounts
 }
 
