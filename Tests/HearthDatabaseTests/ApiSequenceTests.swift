@@ -56,6 +56,17 @@ import Testing
         #expect(try await two.next()?.value as? Int == 2)
     }
 
+    @Test func removingAllObserversEndsSequences() async throws {
+        plainly { root.child("x").setValue(1) }
+        var snapshots = root.child("x").snapshots.makeAsyncIterator()
+        var events = root.child("x").childEvents().makeAsyncIterator()
+        #expect(try await snapshots.next()?.value as? Int == 1)
+        root.child("x").removeAllObservers()
+        #expect(try await snapshots.next() == nil)
+        #expect(try await events.next() == nil)
+        #expect(observers == 0)
+    }
+
     @Test func childEventsAreThoseOfObservers() async throws {
         let ref = root.child("list")
         plainly { ref.setValue(["a": 1, "b": 2, "c": 3]) }

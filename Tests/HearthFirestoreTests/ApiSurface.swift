@@ -450,6 +450,12 @@ func codingInAsynchronousCode(_ ref: DocumentReference) async throws {
   let _: DocumentReference = try ref.parent.addDocument(from: city, encoder: Firestore.Encoder()) { error in _ = error }
 }
 
+/// A user interface iterates on the main actor.
+@MainActor func additionsOnTheMainActor(_ db: Firestore, _ ref: DocumentReference, _ show: (Int) -> Void) async throws {
+  for try await count in db.pendingWriteCounts { show(count) }
+  try await ref.setData(encoding: City(name: "Bern"))
+}
+
 /// Hearth's own: not in Apple's library.
 func additions(_ db: Firestore, _ ref: DocumentReference) async throws {
   let city = City(name: "Bern")

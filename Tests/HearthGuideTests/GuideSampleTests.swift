@@ -60,6 +60,15 @@ import Testing
         }
     }
 
+    @Test func clientsOfTestsShareNothing() async throws {
+        let port = try GuideBench().port
+        let (one, two) = (testDatabase(port: port), testDatabase(port: port))
+        try await one.document("cities/only").setData(["name": "Bern"])
+        #expect(try await one.collection("cities").getDocuments(source: .server).count == 1)
+        #expect(try await two.collection("cities").getDocuments(source: .server).isEmpty)
+        for db in [one, two] { await db.app.delete() }
+    }
+
     // MARK: Writing and reading
 
     @Test func writingAndReading() async throws {
@@ -209,6 +218,16 @@ import Testing
             let error = await #expect(throws: NSError.self) { try await Transactions.refuse(db) }
             #expect(error?.domain == "Notes")
             #expect(try await db.document("accounts/eva").getDocument(source: .server).get("credit") as? Int == 5)
+        }
+    }
+
+    @Test func batchesInParts() async throws {
+        try await withBench { bench in
+            let db = bench.firestore()
+            try await Transactions.parts(db, (0..<1001).map { "line \($0)" })
+            #expect(try await db.collection("lines").count.getAggregation(source: .server).count == 1001)
+            let last = try await db.document("lines/1000").getDocument(source: .server)
+            #expect(last.get("text") as? String == "line 1000")
         }
     }
 
