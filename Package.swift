@@ -170,7 +170,7 @@ let package = Package(
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
                 "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
@@ -436,7 +436,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
                 "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
-                "HearthTestSupport",
+                "HearthTestSupport", "hearth",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(
