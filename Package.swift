@@ -13,6 +13,9 @@ let fuzzing: [Target] = [
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
+// The name for the linker. Releases have the static library in the program: Tools/scripts/static-re2.sh.
+let re2 = Context.environment["HEARTH_RE2"] ?? "re2"
+
 // Test targets to build with what they depend on, separated by commas, for whoever changes one module:
 // HEARTH_TESTS=HearthDocumentsTests.
 let wantedTests = Context.environment["HEARTH_TESTS"].map { $0.split(separator: ",").map(String.init) }
@@ -74,7 +77,9 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", path: "Core/Platform/CCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]),
-        .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary("re2")]),
+        .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary(re2)]),
+        // Where a release has its commit.
+        .target(name: "CBuild", path: "Core/Platform/CBuild"),
 
         // Security Rules of both products; bundles, for server, tool and client.
         .target(
@@ -96,7 +101,7 @@ let package = Package(
             dependencies: [
                 "HearthModel", "HearthJSON", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
                 "HearthDocuments",
-                "HearthTreeStorage", "HearthBundle", "HearthNetwork", "COpenSSL", "CCurl",
+                "HearthTreeStorage", "HearthBundle", "HearthNetwork", "CBuild", "COpenSSL", "CCurl",
             ],
             path: "Server/Host"),
         .target(

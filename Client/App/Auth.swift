@@ -1,6 +1,6 @@
 public import Foundation
 internal import HearthConcurrency
-package import HearthModel
+internal import HearthModel
 
 /// Signs users in with tokens from another source: your own server, or Hearth's tool. It has no passwords.
 ///
@@ -140,9 +140,9 @@ public final class Auth: AuthTokenProvider, Sendable {
     /// The token for the next request; nil when no user is signed in.
     /// - Parameter isForcingRefresh: whether to fetch a new token with the closure of `setTokenRefresh(_:)`.
     /// - Returns: the user's id and token; nil when no user is signed in.
-    /// - Throws: the error of the token refresh, also `CancellationError` when that throws it on cancellation;
-    ///   `AuthErrorCode.invalidCustomToken` when the new token cannot be read, `AuthErrorCode.userMismatch` when it is
-    ///   of another user.
+    /// - Throws: the error of the closure of `setTokenRefresh(_:)`; `AuthErrorCode.invalidCustomToken` when the new
+    ///   token cannot be read, `AuthErrorCode.userMismatch` when it is of another user. `CancellationError` when the
+    ///   task is cancelled while a new token is fetched.
     public func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
         guard let user = currentUser else { return nil }
         return AuthToken(uid: user.uid, token: try await refreshedToken(of: user, forcing: isForcingRefresh))

@@ -21,9 +21,9 @@ public final class User: Sendable {
     /// - Parameter isForcing: whether to fetch a new token with the closure of `Auth.setTokenRefresh(_:)`. Without such
     ///   a closure the present token is returned.
     /// - Returns: a JSON Web Token.
-    /// - Throws: the error of the token refresh, also `CancellationError` when that throws it on cancellation;
-    ///   `AuthErrorCode.invalidCustomToken` when the new token cannot be read, `AuthErrorCode.userMismatch` when it is
-    ///   of another user.
+    /// - Throws: the error of the closure of `Auth.setTokenRefresh(_:)`; `AuthErrorCode.invalidCustomToken` when the
+    ///   new token cannot be read, `AuthErrorCode.userMismatch` when it is of another user. `CancellationError` when
+    ///   the task is cancelled while a new token is fetched.
     nonisolated(nonsending) public func getIDToken(forcingRefresh isForcing: Bool = false) async throws -> String {
         try await auth.refreshedToken(of: self, forcing: isForcing)
     }

@@ -20,8 +20,8 @@ extension DocumentReference {
     ///   - value: the value, which must encode to an object.
     ///   - merge: true retains all fields that the encoded value does not contain; false replaces the document.
     ///   - encoder: encodes `value` to fields.
-    /// - Throws: `EncodingError` or an `NSError`, as `setData(encoding:encoder:)`; `CancellationError` when the task is
-    ///   cancelled.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object; an `NSError` of `FirestoreErrorDomain`
+    ///   with the server's code; `CancellationError` when the task is cancelled, while the write remains queued.
     nonisolated(nonsending) public func setData<T: Encodable>(
         encoding value: T, merge: Bool, encoder: Firestore.Encoder = Firestore.Encoder()
     ) async throws {
@@ -33,8 +33,8 @@ extension DocumentReference {
     ///   - value: the value, which must encode to an object.
     ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded value.
     ///   - encoder: encodes `value` to fields.
-    /// - Throws: `EncodingError` or an `NSError`, as `setData(encoding:encoder:)`; `CancellationError` when the task is
-    ///   cancelled.
+    /// - Throws: `EncodingError` when the value cannot be encoded to an object; an `NSError` of `FirestoreErrorDomain`
+    ///   with the server's code; `CancellationError` when the task is cancelled, while the write remains queued.
     nonisolated(nonsending) public func setData<T: Encodable>(
         encoding value: T, mergeFields: [Any], encoder: Firestore.Encoder = Firestore.Encoder()
     ) async throws {
