@@ -44,11 +44,14 @@ package() {
     grep -qF "$url" "$folder/$1/Package.swift" || fail "the manifest of $2 does not name the URL"
 }
 
-# sample PACKAGE NUMBER: the README's sample, for the server's port, as the program of a package.
+# sample PACKAGE NUMBER: the README's sample, for the server's port, in `main` of a type, as the README says.
 sample() {
-    block README.md "import Hearth" "$2" | sed "s/127.0.0.1:8080/127.0.0.1:$port/; s/port: 8080/port: $port/" \
-        >"$folder/$1/Sources/$1/main.swift"
-    grep -q "$port" "$folder/$1/Sources/$1/main.swift" || fail "README.md has no sample $2 in Swift"
+    block README.md "import Hearth" "$2" | sed "s/127.0.0.1:8080/127.0.0.1:$port/; s/port: 8080/port: $port/" |
+        awk '/^import / { print; next }
+            !begun { begun = 1; print "@main struct Program {"; print "static func main() async throws {" }
+            { print }
+            END { print "}"; print "}" }' >"$folder/$1/Sources/$1/Program.swift"
+    grep -q "$port" "$folder/$1/Sources/$1/Program.swift" || fail "README.md has no sample $2 in Swift"
 }
 
 # Nothing of the machine's own caches and settings, nor of this repository's tests.
@@ -78,7 +81,7 @@ output() {
 
 "$program" serve --memory --port 0 >"$folder/server.log" 2>&1 &
 server=$!
-until port=$(grep -oE 'FIRESTORE_EMULATOR_HOST=[^ ]*' "$folder/server.log" | grep -oE '[0-9]+$'); do
+until port=$(grep -sohE 'FIRESTORE_EMULATOR_HOST=[^ ]*' "$folder/server.log" | grep -oE '[0-9]+$'); do
     kill -0 "$server" 2>/dev/null || { cat "$folder/server.log" >&2; fail "the server does not start"; }
     sleep 0.05
 done
@@ -93,15 +96,16 @@ build notes
 output notes
 curl -sS "http://127.0.0.1:$port/users/eva.json?ns=demo-default-rtdb" | grep -q '"name":"Eva"' ||
     fail "the README's sample of the Realtime Database writes nothing"
+[ -e "$folder/notes/.build/debug/Modules/HearthModel.swiftmodule" ] || fail "the built modules are not where they are looked for"
 for module in HearthServer HearthHost hearth hearth_bench HearthFuzzing HearthTestSupport; do
-    [ ! -e "$folder/notes/.build/debug/$module.build" ] || fail "a package that uses the client builds $module"
+    [ ! -e "$folder/notes/.build/debug/Modules/$module.swiftmodule" ] || fail "a package that uses the client builds $module"
 done
 
 # The same with the names of Google's library, and code that was written for it, with each manifest of the page.
 for number in 1 2; do
     package cities docs/guide/apple-code.md "$number"
     sample cities 1
-    sed -i "s/^import HearthFirestore.*/import FirebaseCore\nimport FirebaseFirestore/" "$folder/cities/Sources/cities/main.swift"
+    sed -i "s/^import HearthFirestore.*/import FirebaseCore\nimport FirebaseFirestore/" "$folder/cities/Sources/cities/Program.swift"
     block docs/guide/apple-code.md "import FirebaseCore" 1 >"$folder/cities/Sources/cities/CityStore.swift"
     grep -q 'class CityStore' "$folder/cities/Sources/cities/CityStore.swift" || fail "apple-code.md has no CityStore"
     build cities
