@@ -7,8 +7,10 @@
 #   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
 #   make test-threads test-fuzz       the same in a short form, as CI runs it
 #   make bench ARGS="get --runs 5"    measure
+#   make check-package                build and run a package that depends on this one by its URL
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
+#   make docs                         the API's documentation, three sites in dist/docs
 #   make release                      for others, in dist/: the programs, and an archive of what is installed
 #   make deb                          the Debian package, in dist/
 #   make check-release                try both in fresh Debian and Ubuntu systems; needs root and debootstrap
@@ -54,7 +56,7 @@ PACKAGE := Tools/scripts/package.sh
 HEARTH_COMMIT ?=
 export HEARTH_COMMIT
 
-.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench format lint release deb check-release clean
+.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench check-package format lint docs release deb check-release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -76,6 +78,7 @@ test: setup test-builds test-swift test-python
 
 # Both of the large builds at once: each keeps only one core busy for long.
 test-builds: setup-build
+	@rm -f .build/suite-seconds .build/skipped-tests
 	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests & tests=$$!; \
 	TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE); speed=$$?; \
 	wait $$tests && exit $$speed
@@ -128,13 +131,25 @@ fuzz: setup-build
 sanitize: setup-build
 	@Tools/scripts/sanitize.sh
 
+# What is committed, as a package outside of this repository sees it.
+check-package: setup-build
+	$(RELEASE)
+	@Tools/scripts/check-package.sh "$$($(RELEASE) --show-bin-path)/hearth"
+
 format:
 	swift format --in-place --recursive --parallel $(SOURCES)
 
 lint:
 	swift format lint --strict --recursive --parallel $(SOURCES)
 	@Tools/scripts/check-docs.sh
+	@Tools/scripts/check-links
 	@Tools/scripts/check-words.sh
+	@Tools/scripts/check-docstrings --self-test
+	@Tools/scripts/check-docstrings
+	@Tools/scripts/check-docstrings --package Bundler
+
+docs: setup-build
+	@Tools/scripts/docs.sh
 
 release: setup-build
 	$(RELEASE)

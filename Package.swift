@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.3
 import PackageDescription
 
 // Fuzzing needs a target whose `main` is libFuzzer's: it is there only for Tools/scripts/fuzz.sh.
@@ -29,6 +29,13 @@ let package = Package(
         .executable(name: "hearth-bench", targets: ["hearth-bench"]),
         .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
         .library(name: "HearthDatabase", targets: ["HearthDatabase"]),
+        // The names of Google's library for Apple platforms, for code that is written for it: docs/guide/apple-code.md.
+        .library(name: "FirebaseCore", targets: ["FirebaseCore"]),
+        .library(name: "FirebaseAuth", targets: ["FirebaseAuth"]),
+        .library(name: "FirebaseFirestore", targets: ["FirebaseFirestore"]),
+        .library(name: "FirebaseFirestoreSwift", targets: ["FirebaseFirestoreSwift"]),
+        .library(name: "FirebaseDatabase", targets: ["FirebaseDatabase"]),
+        .library(name: "FirebaseDatabaseSwift", targets: ["FirebaseDatabaseSwift"]),
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
@@ -144,7 +151,8 @@ let package = Package(
 
         // The client. `HearthApp` is what its products share: the app, the signed-in user, the coders. `HearthSync` is
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
-        .target(name: "HearthApp", dependencies: ["HearthModel", "HearthTLS"], path: "Client/App"),
+        .target(
+            name: "HearthApp", dependencies: ["HearthModel", "HearthConcurrency", "HearthTLS"], path: "Client/App"),
         .target(name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite"], path: "Client/Cache"),
         .target(
             name: "HearthTransport",
@@ -162,7 +170,7 @@ let package = Package(
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
                 "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
@@ -174,6 +182,16 @@ let package = Package(
             path: "Client/Database",
             // The inner modules' names never appear in public signatures.
             swiftSettings: [.enableUpcomingFeature("InternalImportsByDefault")]),
+        .target(name: "FirebaseCore", dependencies: ["HearthApp"], path: "Client/Shims/FirebaseCore"),
+        .target(name: "FirebaseAuth", dependencies: ["FirebaseCore"], path: "Client/Shims/FirebaseAuth"),
+        .target(name: "FirebaseFirestore", dependencies: ["HearthFirestore"], path: "Client/Shims/FirebaseFirestore"),
+        .target(
+            name: "FirebaseFirestoreSwift", dependencies: ["FirebaseFirestore"],
+            path: "Client/Shims/FirebaseFirestoreSwift"),
+        .target(name: "FirebaseDatabase", dependencies: ["HearthDatabase"], path: "Client/Shims/FirebaseDatabase"),
+        .target(
+            name: "FirebaseDatabaseSwift", dependencies: ["FirebaseDatabase"],
+            path: "Client/Shims/FirebaseDatabaseSwift"),
 
         // Programs, and what they share.
         .target(
@@ -206,6 +224,11 @@ let package = Package(
             ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .executableTarget(
+            name: "hearth-chat", dependencies: ["HearthDatabase"], path: "Tools/Examples/Chat", exclude: ["README.md"]),
+        .executableTarget(
+            name: "hearth-front-page", dependencies: ["HearthFirestore"], path: "Tools/Examples/FrontPage",
+            exclude: ["README.md", "firestore.rules", "hearth.json", "stories.json"]),
         .executableTarget(
             name: "hearth-change-copy", dependencies: ["HearthModel", "HearthHTTPClient", "CSQLite"],
             path: "Tools/Examples/ChangeCopy"),
@@ -393,14 +416,27 @@ let package = Package(
                 "HearthServer", "HearthHost", "HearthNetwork",
                 "HearthFirestore", "HearthDatabase",
             ],
-            path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "locked.rules.json"]),
+            path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "versioned.rules", "locked.rules.json"]),
+        // Code written for Apple platforms: it imports only the names of Google's library.
+        .testTarget(
+            name: "HearthShimTests",
+            dependencies: [
+                "HearthServer", "HearthHost", "HearthNetwork", "FirebaseCore", "FirebaseAuth", "FirebaseFirestore",
+                "FirebaseFirestoreSwift", "FirebaseDatabase", "FirebaseDatabaseSwift",
+            ],
+            path: "Tests/HearthShimTests"),
+        // The examples in Swift, with the commands of their pages.
+        .testTarget(
+            name: "HearthExampleTests",
+            dependencies: ["HearthTestSupport", "hearth", "hearth-chat", "hearth-front-page"],
+            path: "Tests/HearthExampleTests"),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
                 "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
-                "HearthTestSupport",
+                "HearthTestSupport", "hearth",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(

@@ -22,6 +22,7 @@ package struct BundleBuilder<Spool: BundleSpool> {
         }
     }
 
+    /// The name of the bundle.
     package let id: String
     private var entries: [Entry] = []
     private var positions: [String: Int] = [:]
@@ -32,7 +33,11 @@ package struct BundleBuilder<Spool: BundleSpool> {
     private var spool: Spool
     private var spoolSize: Int64 = 0
 
-    /// - Parameter id: the name of the bundle: a client that loads a later bundle with the same id replaces this one.
+    /// A builder without content.
+    /// - Parameters:
+    ///   - id: the name of the bundle: a client that loads a later bundle with the same id replaces this one.
+    ///   - spool: stores the documents until the bundle is written.
+    /// - Throws: `INVALID_ARGUMENT` for an empty id.
     package init(id: String, spool: Spool) throws(Status) {
         if id.isEmpty { throw .invalidArgument("A bundle needs an id.") }
         self.id = id
@@ -45,7 +50,10 @@ package struct BundleBuilder<Spool: BundleSpool> {
     // MARK: Adding
 
     /// Adds a document that exists.
-    /// - Parameter query: the name of the query whose result contains it.
+    /// - Parameters:
+    ///   - document: the document with its times.
+    ///   - readTime: the time at which it was read.
+    ///   - query: the name of the query whose result contains it; nil for a document of its own.
     /// - Throws: `INVALID_ARGUMENT` when it has no update time, belongs to another database, or refers to one.
     package mutating func add(
         _ document: EncodedDocument, readTime: TimestampMessage, query: String? = nil
@@ -63,6 +71,11 @@ package struct BundleBuilder<Spool: BundleSpool> {
     }
 
     /// Adds a document that was read and does not exist.
+    /// - Parameters:
+    ///   - name: the document's full name.
+    ///   - readTime: the time at which it was read.
+    ///   - query: the name of the query whose result contains it; nil for a document of its own.
+    /// - Throws: `INVALID_ARGUMENT` when the name is invalid or of another database.
     package mutating func add(
         missing name: String, readTime: TimestampMessage, query: String? = nil
     ) throws(Status) {
@@ -72,7 +85,10 @@ package struct BundleBuilder<Spool: BundleSpool> {
 
     /// Adds a named query. Its documents are added separately, with this name.
     /// - Parameters:
+    ///   - name: the query's name, not empty.
+    ///   - parent: the document that contains the collection, or the root of the database.
     ///   - query: the user's query; for a limit to the last results, directions and cursors are not reversed.
+    ///   - limitType: which end of the ordered result the limit selects.
     ///   - readTime: the read time of the result.
     /// - Throws: `ALREADY_EXISTS` for a name that was used before; `INVALID_ARGUMENT` for a query that no client can
     ///   load.
@@ -156,18 +172,24 @@ package struct BundleBuilder<Spool: BundleSpool> {
 
     /// The first element of a bundle, and its size.
     package struct Summary: Sendable, Equatable {
+        /// The first element.
         package var metadata: BundleMetadata
         /// The size of the whole bundle.
         package var sizeBytes: Int64
     }
 
-    /// The bundle of everything added so far. It may be written again after more was added.
+    /// Describes the bundle of everything added so far. It may be written again after more was added.
+    /// - Returns: the metadata and the size.
+    /// - Throws: `INVALID_ARGUMENT` when a read time is out of range.
     package func summary() throws(Status) -> Summary {
         let (head, metadata) = try head()
         return Summary(metadata: metadata, sizeBytes: Int64(head.count) + metadata.totalBytes)
     }
 
     /// Writes the bundle to a sink, in pieces of about 64 KiB.
+    /// - Parameter sink: receives the pieces in their order; its error ends the writing.
+    /// - Returns: the metadata and the size.
+    /// - Throws: the error of the sink or of the spool; `INVALID_ARGUMENT` when a read time is out of range.
     @discardableResult
     package mutating func write(_ sink: ([UInt8]) throws(Status) -> Void) throws(Status) -> Summary {
         let (head, metadata) = try head()
@@ -199,11 +221,15 @@ package struct BundleBuilder<Spool: BundleSpool> {
 
 extension BundleBuilder where Spool == BundleMemorySpool {
     /// A builder that stores everything in memory.
+    /// - Parameter id: the name of the bundle: a client that loads a later bundle with the same id replaces this one.
+    /// - Throws: `INVALID_ARGUMENT` for an empty id.
     package init(id: String) throws(Status) {
         try self.init(id: id, spool: BundleMemorySpool())
     }
 
-    /// The bundle as one array.
+    /// Writes the bundle as one array.
+    /// - Returns: the bytes.
+    /// - Throws: `INVALID_ARGUMENT` when a read time is out of range.
     package mutating func build() throws(Status) -> [UInt8] {
         var bundle: [UInt8] = []
         try write { piece throws(Status) in bundle += piece }

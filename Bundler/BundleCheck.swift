@@ -8,6 +8,7 @@ import HearthWire
 package struct BundleCheck: Sendable {
     /// The database of all names. When it is not given, the first name decides.
     package private(set) var database: DatabaseName?
+    /// The first element; nil before it was taken.
     package private(set) var metadata: BundleMetadata?
     /// The number of distinct complete documents.
     package var documentCount: Int { documents.count }
@@ -16,10 +17,14 @@ package struct BundleCheck: Sendable {
     /// The metadata of an existing document, whose document must follow.
     private var open: BundledDocumentMetadataMessage?
 
+    /// A check without elements.
+    /// - Parameter database: the database of all names; nil takes that of the first name.
     package init(database: DatabaseName?) {
         self.database = database
     }
 
+    /// Checks the next element.
+    /// - Parameter message: the element.
     /// - Returns: nil for the metadata of an existing document, which is returned with its document.
     /// - Throws: `DATA_LOSS` when something is missing or malformed; `INVALID_ARGUMENT` when the element contradicts
     ///   earlier ones.
@@ -37,6 +42,7 @@ package struct BundleCheck: Sendable {
         throw Self.damaged("A bundle's element is none of metadata, namedQuery, documentMetadata and document.")
     }
 
+    /// Checks the end of the bundle.
     /// - Throws: `DATA_LOSS` when the bundle is empty; `INVALID_ARGUMENT` when documents are missing.
     package func finish() throws(Status) {
         guard let metadata else { throw Self.damaged("The bundle is empty: it has no metadata.") }

@@ -13,6 +13,7 @@ package struct BundleFraming: Sendable {
         /// The JSON, as a range of `buffer`; it is valid until the next piece is fed.
         package var json: Range<Int>
 
+        /// The size of the element with its length.
         package var sizeBytes: Int { prefixSizeBytes + json.count }
     }
 
@@ -24,12 +25,14 @@ package struct BundleFraming: Sendable {
     private var bufferOffset: Int64 = 0
     private var isEnded = false
 
+    /// An empty stream.
     package init() {}
 
     /// The size of all elements that were taken.
     package var offset: Int64 { bufferOffset + Int64(position) }
 
     /// Adds a piece of the stream. Must not be called after `finish`.
+    /// - Parameter piece: bytes of any number.
     package mutating func feed(_ piece: some Collection<UInt8>) {
         precondition(!isEnded, "feed was called after finish")
         if position > 0 {
@@ -45,7 +48,8 @@ package struct BundleFraming: Sendable {
         isEnded = true
     }
 
-    /// The next element; nil when more bytes are needed or, after `finish`, when there are no more.
+    /// Takes the next element.
+    /// - Returns: the element's location; nil when more bytes are needed or, after `finish`, when there are no more.
     /// - Throws: `DATA_LOSS` when an element does not begin with a number, or the stream ends within one.
     package mutating func next() throws(Status) -> Frame? {
         if position == buffer.count { return nil }

@@ -3,7 +3,11 @@ import HearthWire
 
 /// The queries that a bundle may contain: those that a client can listen to. Builder and reader share the rules.
 package enum BundleQueryCheck {
-    /// The query in the model's form. Cursors without values are ignored.
+    /// Checks a query and converts it to the model's form. Cursors without values are ignored.
+    /// - Parameters:
+    ///   - message: the query.
+    ///   - parent: the document that contains the collection, or the root of the database.
+    /// - Returns: the query of the model.
     /// - Throws: `INVALID_ARGUMENT` for projections, offsets, vector searches, more or less than one collection, and
     ///   everything that the service rejects.
     package static func query(_ message: StructuredQueryMessage, parent: ResourceName) throws(Status) -> Query {

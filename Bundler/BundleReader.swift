@@ -20,6 +20,7 @@ package struct BundleReader: Sendable {
     /// Whether everything was read and the end was checked.
     package private(set) var isAtEnd = false
 
+    /// A reader without bytes.
     /// - Parameter database: the database of all names; nil takes that of the first name.
     package init(database: DatabaseName?) {
         check = BundleCheck(database: database)
@@ -35,6 +36,7 @@ package struct BundleReader: Sendable {
     package var bytesRead: Int64 { framing.offset - sizeOfMetadata }
 
     /// Adds the next piece of the source.
+    /// - Parameter piece: bytes of any number.
     package mutating func feed(_ piece: some Collection<UInt8>) { framing.feed(piece) }
 
     /// Marks the end of the source; `next` then checks the end.
@@ -43,7 +45,8 @@ package struct BundleReader: Sendable {
         hasEnded = true
     }
 
-    /// The next element; nil when more bytes are needed or, after `finish`, at the end.
+    /// Takes the next element.
+    /// - Returns: the element; nil when more bytes are needed or, after `finish`, at the end.
     /// - Throws: `DATA_LOSS` when the bytes are malformed or truncated; `INVALID_ARGUMENT` when the elements contradict
     ///   each other, or the version is unknown.
     package mutating func next() throws(Status) -> BundleElement? {
@@ -70,6 +73,10 @@ package struct BundleReader: Sendable {
     }
 
     /// Decodes one element.
+    /// - Parameters:
+    ///   - buffer: the buffer of a `BundleFraming`.
+    ///   - frame: the location of the element in it.
+    /// - Returns: the element.
     /// - Throws: `DATA_LOSS` when it is malformed.
     package static func decode(
         _ buffer: [UInt8], _ frame: BundleFraming.Frame

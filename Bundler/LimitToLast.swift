@@ -4,6 +4,7 @@ import HearthWire
 extension StructuredQueryMessage {
     /// The query whose first results are this query's last ones, in reverse order: directions and cursors are reversed.
     /// A server runs it for a limit to the last results.
+    /// - Returns: the reversed query.
     /// - Throws: `INVALID_ARGUMENT` without an order, which defines the last result.
     package func reversed() throws(Status) -> StructuredQueryMessage {
         if orderBy.isEmpty { throw .invalidArgument("A limit to the last results needs at least one order.") }

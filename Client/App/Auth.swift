@@ -1,5 +1,6 @@
 public import Foundation
-package import HearthModel
+internal import HearthConcurrency
+internal import HearthModel
 
 /// Signs users in with tokens from another source: your own server, or Hearth's tool. It has no passwords.
 ///
@@ -22,6 +23,7 @@ public final class Auth: AuthTokenProvider, Sendable {
     private init(app: FirebaseApp) { self.app = app }
 
     /// The `Auth` of the default app. The program ends when the app is not configured.
+    /// - Returns: the instance of the default app; always the same one until the app is deleted.
     public class func auth() -> Auth {
         orTrap("FirebaseAuth") { () throws(Status) in
             guard let app = FirebaseApp.app() else {
@@ -33,6 +35,8 @@ public final class Auth: AuthTokenProvider, Sendable {
     }
 
     /// The `Auth` of an app.
+    /// - Parameter app: a configured app.
+    /// - Returns: the instance of the app; always the same one until the app is deleted.
     public class func auth(app: FirebaseApp) -> Auth {
         instances.with { instances in
             if let auth = instances[ObjectIdentifier(app)] { return auth }
@@ -47,17 +51,23 @@ public final class Auth: AuthTokenProvider, Sendable {
     /// The signed-in user; nil when there is none.
     public var currentUser: User? { state.with { $0.user } }
 
-    /// Signs in with a token. Its claims `user_id`, `uid` or `sub` contain the user's id. The server verifies the
-    /// token, this library does not.
+    /// Signs in with a token. Its claims `user_id`, `uid` or `sub` contain the user's id. It makes no request and works
+    /// offline: the server verifies the token when it is sent, this library does not.
     /// - Parameter token: a JSON Web Token: three parts, or two parts when it is unsigned, which emulators accept.
-    /// - Throws: `AuthErrorCode.invalidCustomToken` when the token cannot be read or contains no user.
+    /// - Returns: the result with the signed-in user.
+    /// - Throws: an `NSError` of `AuthErrorDomain` with the code `AuthErrorCode.invalidCustomToken` when the token
+    ///   cannot be read or contains no user. It does not wait, and therefore does not check for cancellation.
     @discardableResult
     nonisolated(nonsending) public func signIn(withCustomToken token: String) async throws -> AuthDataResult {
         try signInNow(withCustomToken: token)
     }
 
-    /// Signs in with a token.
-    /// - Parameter completion: runs on the main queue. It receives the result, or an `NSError` of `AuthErrorDomain`.
+    /// Signs in with a token. The user is signed in when the call returns; the completion follows. It makes no request
+    /// and works offline.
+    /// - Parameters:
+    ///   - token: a JSON Web Token: three parts, or two parts when it is unsigned, which emulators accept.
+    ///   - completion: runs on the main queue. It receives the result, or an `NSError` of `AuthErrorDomain` with the
+    ///     code `AuthErrorCode.invalidCustomToken`.
     public func signIn(withCustomToken token: String, completion: ((AuthDataResult?, (any Error)?) -> Void)? = nil) {
         let result: Result<AuthDataResult, any Error> = Result { try signInNow(withCustomToken: token) }
         guard let completion else { return }
@@ -82,6 +92,8 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     /// Sets the source of new tokens. It is used when the server rejects the present token, and by
     /// `User.getIDToken(forcingRefresh:)`. Without it the present token is used again.
+    /// - Parameter refresh: returns a new token of the same user. It runs in a task of the library, and may throw any
+    ///   error, which the request then fails with; nil removes the source.
     public func setTokenRefresh(_ refresh: (@Sendable () async throws -> String)?) {
         refreshing.with { $0 = refresh }
     }
@@ -100,6 +112,7 @@ public final class Auth: AuthTokenProvider, Sendable {
     }
 
     /// Adds a listener that runs on the main queue with the present user, and after each change.
+    /// - Parameter listener: receives this instance and the user; nil when no user is signed in.
     /// - Returns: the handle for `removeStateDidChangeListener(_:)`.
     @discardableResult
     public func addStateDidChangeListener(_ listener: @escaping (Auth, User?) -> Void)
@@ -115,7 +128,8 @@ public final class Auth: AuthTokenProvider, Sendable {
         return NSNumber(value: handle)
     }
 
-    /// Removes a listener.
+    /// Removes a listener. A call that is already on the main queue may still follow.
+    /// - Parameter handle: what `addStateDidChangeListener(_:)` returned. Any other handle has no effect.
     public func removeStateDidChangeListener(_ handle: AuthStateDidChangeListenerHandle) {
         guard let handle = handle as? NSNumber else { return }
         state.with { $0.stateObservers[handle.intValue] = nil }
@@ -124,8 +138,11 @@ public final class Auth: AuthTokenProvider, Sendable {
     // MARK: AuthTokenProvider
 
     /// The token for the next request; nil when no user is signed in.
-    /// - Throws: the error of the token refresh; `AuthErrorCode.invalidCustomToken` when the new token
-    ///   cannot be read, `AuthErrorCode.userMismatch` when it is of another user.
+    /// - Parameter isForcingRefresh: whether to fetch a new token with the closure of `setTokenRefresh(_:)`.
+    /// - Returns: the user's id and token; nil when no user is signed in.
+    /// - Throws: the error of the closure of `setTokenRefresh(_:)`; `AuthErrorCode.invalidCustomToken` when the new
+    ///   token cannot be read, `AuthErrorCode.userMismatch` when it is of another user. `CancellationError` when the
+    ///   task is cancelled while a new token is fetched.
     public func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
         guard let user = currentUser else { return nil }
         return AuthToken(uid: user.uid, token: try await refreshedToken(of: user, forcing: isForcingRefresh))
@@ -133,7 +150,13 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     func refreshedToken(of user: User, forcing isForcing: Bool) async throws -> String {
         guard isForcing, let refresh = refreshing.with({ $0 }) else { return user.token }
-        let token = try await refresh()
+        // The program's closure may ignore the cancellation of its task; the caller does not wait for it then.
+        let token = try await answer(stoppable: { completion in
+            let task = Task {
+                do { completion(.success(try await refresh())) } catch { completion(.failure(error)) }
+            }
+            return { task.cancel() }
+        })
         let uid: String
         do {
             uid = try TokenClaims.uid(of: token)
@@ -147,8 +170,10 @@ public final class Auth: AuthTokenProvider, Sendable {
         return token
     }
 
-    /// The observer of `AuthTokenProvider`, which has only one. Several databases of an app share an `Auth` by another
-    /// function.
+    /// Sets the observer of `AuthTokenProvider`, which has only one. Databases of an app that share an `Auth` use
+    /// another function, and do not replace this observer.
+    /// - Parameter changed: receives the user's id at once and after each change, on the thread that signs in or out;
+    ///   nil when no user is signed in. Pass nil to remove the observer.
     public func observeUser(_ changed: (@Sendable (String?) -> Void)?) { observeUser(changed, by: self) }
 
     /// - Parameter owner: each owner has one observer.

@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// The result of signing in.
 public final class AuthDataResult: Sendable {

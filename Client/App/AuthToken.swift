@@ -5,6 +5,7 @@ public struct AuthToken: Hashable, Sendable {
     /// Sent as `Authorization: Bearer …`.
     public var token: String
 
+    /// A token of a user.
     /// - Parameters:
     ///   - uid: the user's id.
     ///   - token: sent as `Authorization: Bearer …`.

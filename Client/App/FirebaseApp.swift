@@ -34,12 +34,16 @@ public final class FirebaseApp: Sendable, Hashable {
     }
 
     /// Configures the default app. The program ends when it is already configured or `options` has no project id.
+    /// - Parameter options: must have a `projectID`. It is copied: later changes have no effect.
     public class func configure(options: FirebaseOptions) {
         orTrap("FirebaseApp") { () throws(Status) in try add(name: defaultName, options: options) }
     }
 
     /// Configures an app with a name. The program ends when the name is empty or in use, or `options` has no project
     /// id.
+    /// - Parameters:
+    ///   - name: the app's name, for `app(name:)`.
+    ///   - options: must have a `projectID`. It is copied: later changes have no effect.
     public class func configure(name: String, options: FirebaseOptions) {
         orTrap("FirebaseApp") { () throws(Status) in
             if name == defaultName || name.isEmpty {
@@ -64,11 +68,14 @@ public final class FirebaseApp: Sendable, Hashable {
         }
     }
 
-    /// The default app; nil before it is configured.
+    /// The default app.
+    /// - Returns: the app; nil before it is configured.
     @discardableResult
     public class func app() -> FirebaseApp? { app(name: defaultName) }
 
-    /// The app with a name; nil when there is none.
+    /// The app with a name.
+    /// - Parameter name: the name that was given to `configure(name:options:)`.
+    /// - Returns: the app; nil when there is none.
     @discardableResult
     public class func app(name: String) -> FirebaseApp? { apps.with { $0[name] } }
 

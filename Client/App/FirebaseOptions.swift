@@ -26,6 +26,9 @@ public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
     public var appGroupID: String?
 
     /// Options without a project id.
+    /// - Parameters:
+    ///   - googleAppID: the app's id; not used on Linux, may be empty.
+    ///   - gcmSenderID: not used on Linux, may be empty.
     public init(googleAppID: String, gcmSenderID: String) {
         self.googleAppID = googleAppID
         self.gcmSenderID = gcmSenderID
@@ -33,6 +36,8 @@ public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Options with all that a program on Linux needs. Apple's library has no such initializer.
+    /// - Parameter projectID: the project's id, for example `demo`. Must not be empty when an app is configured with
+    ///   it.
     public convenience init(projectID: String) {
         self.init(googleAppID: "", gcmSenderID: "")
         self.projectID = projectID
@@ -40,6 +45,7 @@ public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
 
     /// Reads a `GoogleService-Info.plist` or a `google-services.json` of the Firebase console. nil when the file cannot
     /// be read or contains no project.
+    /// - Parameter path: the path of the file.
     public convenience init?(contentsOfFile path: String) {
         guard let data = FileManager.default.contents(atPath: path) else { return nil }
         guard let found = OptionsFile.parse(data) else { return nil }
@@ -57,6 +63,7 @@ public final class FirebaseOptions: NSObject, NSCopying, @unchecked Sendable {
     /// - `GOOGLE_CLOUD_PROJECT`, `GCLOUD_PROJECT`: the project's id,
     /// - `GoogleService-Info.plist` or `google-services.json`, next to the executable or in the working directory,
     /// - the default project of `.firebaserc` in the working directory.
+    /// - Returns: the options; nil when no project was found.
     public class func defaultOptions() -> FirebaseOptions? {
         OptionsSearch(
             environment: ProcessInfo.processInfo.environment,

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// The members of the console's two kinds of file.
 package struct OptionsFile {

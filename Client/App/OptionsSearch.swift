@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// Searches for a project's id in the files and variables of Firebase's tools.
 package struct OptionsSearch {

@@ -14,6 +14,7 @@ public struct TLSSettings: Hashable, Sendable {
     /// The password of an encrypted key.
     public var clientKeyPassword: String?
 
+    /// Settings with the given files.
     /// - Parameters:
     ///   - authorities: a PEM file with the trusted authorities; nil for the system's.
     ///   - clientCertificate: a PEM file with the client's certificate.

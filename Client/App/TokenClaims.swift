@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 package import HearthModel
 
 /// Reads a token's claims without a check of its signature: only the server can check it.

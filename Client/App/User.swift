@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// A signed-in user.
 public final class User: Sendable {
@@ -17,10 +17,13 @@ public final class User: Sendable {
 
     func replaceToken(_ token: String) { current.with { $0 = token } }
 
-    /// The user's token.
-    /// - Parameter isForcing: whether a new token is requested.
-    /// - Throws: the error of the token refresh; `AuthErrorCode.invalidCustomToken` when the new token
-    ///   cannot be read, `AuthErrorCode.userMismatch` when it is of another user.
+    /// The user's token. Without a forced refresh it makes no request and works offline.
+    /// - Parameter isForcing: whether to fetch a new token with the closure of `Auth.setTokenRefresh(_:)`. Without such
+    ///   a closure the present token is returned.
+    /// - Returns: a JSON Web Token.
+    /// - Throws: the error of the closure of `Auth.setTokenRefresh(_:)`; `AuthErrorCode.invalidCustomToken` when the
+    ///   new token cannot be read, `AuthErrorCode.userMismatch` when it is of another user. `CancellationError` when
+    ///   the task is cancelled while a new token is fetched.
     nonisolated(nonsending) public func getIDToken(forcingRefresh isForcing: Bool = false) async throws -> String {
         try await auth.refreshedToken(of: self, forcing: isForcing)
     }

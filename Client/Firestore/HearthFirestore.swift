@@ -15,7 +15,11 @@
 public typealias NSErrorPointer = UnsafeMutablePointer<NSError?>?
 
 /// Supports `100 * 1024 * 1024 as NSNumber`, which Apple's samples use: all its literals become `NSNumber`s.
-/// - Returns: the exact product of integers. The program ends on overflow.
+/// - Parameters:
+///   - left: the first factor.
+///   - right: the second factor.
+/// - Returns: the product: exact for integers, where overflow ends the program, and a `Double` when one of the factors
+///   is a floating-point number.
 public func * (left: NSNumber, right: NSNumber) -> NSNumber {
     if left.holdsFloatingPoint || right.holdsFloatingPoint {
         return NSNumber(value: left.doubleValue * right.doubleValue)

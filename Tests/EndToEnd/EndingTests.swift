@@ -13,9 +13,16 @@ import Testing
         ("setData", { try await $0.db.document("c/a").setData(["n": 1]) }),
         ("setData, merged", { try await $0.db.document("c/a").setData(["n": 1], merge: true) }),
         ("setData, some fields", { try await $0.db.document("c/a").setData(["n": 1], mergeFields: ["n"]) }),
+        ("setData, encoding", { try await $0.db.document("c/a").setData(encoding: ["n": 1]) }),
+        ("setData, encoding, merged", { try await $0.db.document("c/a").setData(encoding: ["n": 1], merge: true) }),
+        (
+            "setData, encoding, some fields",
+            { try await $0.db.document("c/a").setData(encoding: ["n": 1], mergeFields: ["n"]) }
+        ),
         ("updateData", { try await $0.db.document("c/a").updateData(["n": 1]) }),
         ("delete", { try await $0.db.document("c/a").delete() }),
         ("addDocument", { _ = try await $0.db.collection("c").addDocument(data: ["n": 1]) }),
+        ("addDocument, encoding", { _ = try await $0.db.collection("c").addDocument(encoding: ["n": 1]) }),
         (
             "commit",
             { device in
@@ -25,6 +32,7 @@ import Testing
             }
         ),
         ("getDocument", { _ = try await $0.db.document("d/a").getDocument() }),
+        ("getDocument, decoded", { _ = try await $0.db.document("d/a").getDocument(as: [String: Int].self) }),
         ("getDocument, server", { _ = try await $0.db.document("d/a").getDocument(source: .server) }),
         ("getDocument, cache", { _ = try await $0.db.document("d/a").getDocument(source: .cache) }),
         ("getDocuments", { _ = try await $0.db.collection("d").getDocuments() }),
@@ -65,15 +73,19 @@ import Testing
                 try await device.db.waitForPendingWrites()
             }
         ),
+        ("clearPersistence", { try await $0.db.clearPersistence() }),
         ("enableNetwork", { try await $0.db.enableNetwork() }),
         ("loadBundle", { _ = try await $0.db.loadBundle(Data("no bundle".utf8)) }),
+        ("loadBundle, stream", { _ = try await $0.db.loadBundle(InputStream(data: Data("no bundle".utf8))) }),
         ("getQuery", { _ = await $0.db.getQuery(named: "q") }),
         ("snapshots of a document", { for try await _ in $0.db.document("e/a").snapshots {} }),
         ("snapshots of a query", { for try await _ in $0.db.collection("e").snapshots {} }),
+        ("pendingWriteCounts", { for try await _ in $0.db.pendingWriteCounts {} }),
     ]
 
     private static let databaseCalls: [Call<DatabaseDevice>] = [
         ("setValue", { _ = try await $0.ref("a").setValue(1) }),
+        ("setValue, encoding", { _ = try await $0.ref("a").setValue(encoding: [1]) }),
         ("setValue and priority", { _ = try await $0.ref("a").setValue(1, andPriority: 2) }),
         ("setPriority", { _ = try await $0.ref("a").setPriority(1) }),
         ("removeValue", { _ = try await $0.ref("a").removeValue() }),
@@ -97,6 +109,9 @@ import Testing
                 }
             }
         ),
+        ("snapshots", { for try await _ in $0.ref("s").snapshots {} }),
+        ("childEvents", { for try await _ in $0.ref("s").childEvents() {} }),
+        ("pendingWriteCounts", { for try await _ in $0.db.pendingWriteCounts {} }),
     ]
 
     /// The calls in progress. Each has run up to the point at which it waits.
@@ -137,9 +152,12 @@ import Testing
     }
 
     private static let local: Set<String> = [
-        "getDocument, cache", "getDocuments, cache", "getAggregation, cache", "enableNetwork", "loadBundle", "getQuery",
+        "getDocument, cache", "getDocuments, cache", "getAggregation, cache", "enableNetwork", "loadBundle",
+        "loadBundle, stream", "getQuery", "clearPersistence",
     ]
-    private static let sequences: Set<String> = ["snapshots of a document", "snapshots of a query"]
+    private static let sequences: Set<String> = [
+        "snapshots of a document", "snapshots of a query", "snapshots", "childEvents", "pendingWriteCounts",
+    ]
 
     /// The network accepts all data and delivers none.
     @Test(arguments: [false, true]) func withItsTask(isPersistent: Bool) async throws {
@@ -179,7 +197,8 @@ import Testing
         let database = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let calls = Calls(Self.calls.filter { !Self.sequences.contains($0.name) }, on: device)
         // There is no child that could be added.
-        let databaseCalls = Calls(Self.databaseCalls.filter { !$0.name.hasSuffix("SiblingKey") }, on: database)
+        let ending = Self.databaseCalls.filter { !$0.name.hasSuffix("SiblingKey") && !Self.sequences.contains($0.name) }
+        let databaseCalls = Calls(ending, on: database)
         backend.stop()
         backend.network.thaw()
         backend.network.breakConnections()
@@ -187,8 +206,9 @@ import Testing
         // The document of an update may not exist, and a call that asks the server once may fail because the server was
         // down.
         let asked: Set<String> = [
-            "updateData", "getDocument, cache", "getAggregation", "getDocument", "getDocument, server",
-            "getDocuments, server", "runTransaction", "loadBundle",
+            "updateData", "getDocument, cache", "getAggregation", "getDocument", "getDocument, decoded",
+            "getDocument, server", "getDocuments, server", "runTransaction", "loadBundle", "loadBundle, stream",
+            "clearPersistence",
         ]
         for (name, end) in try await calls.wait() where !asked.contains(name) { #expect(end == "returned", "\(name)") }
         for (name, end) in try await databaseCalls.wait() where name != "setPriority" {
@@ -202,7 +222,8 @@ import Testing
         let backend = try Backend(
             rules: "service cloud.firestore { match /{document=**} { allow read, write: if false; } }")
         let device = try Device(backend)
-        let calls = Calls(Self.calls, on: device)
+        // The number of writes is delivered whatever the server answers.
+        let calls = Calls(Self.calls.filter { $0.name != "pendingWriteCounts" }, on: device)
         for (name, end) in try await calls.wait() where !Self.local.contains(name) && name != "waitForPendingWrites" {
             #expect(end == "threw", "\(name)")
         }
@@ -228,7 +249,9 @@ import Testing
         let device = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let calls = Calls(Self.databaseCalls, on: device)
         calls.cancel()
-        for (name, end) in try await calls.wait() { #expect(end == "cancelled", "\(name)") }
+        for (name, end) in try await calls.wait() {
+            #expect(end == (Self.sequences.contains(name) ? "returned" : "cancelled"), "\(name)")
+        }
         backend.network.thaw()
         await device.end()
     }
@@ -239,16 +262,77 @@ import Testing
         let device = try DatabaseDevice(backend, folder: isPersistent ? TemporaryFolder() : nil)
         let calls = Calls(Self.databaseCalls, on: device)
         await device.end()
-        for (name, end) in try await calls.wait() where name != "getData" { #expect(end == "threw", "\(name)") }
+        for (name, end) in try await calls.wait() where name != "getData" {
+            #expect(end == (Self.sequences.contains(name) ? "returned" : "threw"), "\(name)")
+        }
         backend.network.thaw()
     }
 
     @Test func ofADatabaseWhenRulesRefuse() async throws {
         let backend = try Backend(databaseRules: #"{"rules": {".read": false, ".write": false}}"#)
         let device = try DatabaseDevice(backend)
-        let calls = Calls(Self.databaseCalls.filter { $0.name != "cancelDisconnectOperations" }, on: device)
+        let accepted: Set<String> = ["cancelDisconnectOperations", "pendingWriteCounts"]
+        let calls = Calls(Self.databaseCalls.filter { !accepted.contains($0.name) }, on: device)
         for (name, end) in try await calls.wait() { #expect(end == "threw", "\(name)") }
         await device.end()
+    }
+}
+
+/// The table above has each public function that suspends, and the calls that end an instance are below.
+@Suite(.timeLimit(.minutes(5))) struct EndingCoverageTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// The names of the public `async` functions in a folder of the client.
+    private static func names(in folder: String) throws -> Set<String> {
+        let path = root.appendingPathComponent(folder)
+        let files = try #require(FileManager.default.enumerator(atPath: path.path))
+        var names: Set<String> = []
+        for case let file as String in files where file.hasSuffix(".swift") {
+            let source = try String(contentsOf: path.appendingPathComponent(file), encoding: .utf8)
+            for match in source.matches(of: /public (?:mutating )?func (\w+)[^{}]*[{]/) {
+                // Not the `async` of a parameter: after it there is at most `throws` and the type of the result.
+                let end = /\basync(?:\s+throws)?(?:\s*->\s*(?:[^(){}]*|\([^(){}]*\)))?\s*[{]$/
+                if match.output.0.contains(end) { names.insert(String(match.output.1)) }
+            }
+        }
+        return names
+    }
+
+    @Test(arguments: ["Client/Firestore", "Client/Database", "Client/App"])
+    func eachFunctionIsCalled(_ folder: String) throws {
+        let tests = try String(contentsOf: URL(fileURLWithPath: #filePath), encoding: .utf8)
+        let names = try Self.names(in: folder)
+        #expect(names.count > (folder == "Client/App" ? 2 : 10), "the declarations are found: \(names.sorted())")
+        // Iterators are called by `for`; tokens are in AuthTests; indexes, which are deprecated, in EngineTests.
+        let elsewhere: Set<String> = ["next", "token", "getIDToken", "setIndexConfiguration"]
+        for name in names.subtracting(elsewhere).sorted() {
+            let isCalled = tests.contains(".\(name)(") || tests.contains(".\(name) {")
+            #expect(isCalled, "\(name) is in no table")
+        }
+    }
+
+    /// These do not wait for the network. An instance ends although the task that ends it is cancelled.
+    @Test(arguments: [false, true]) func endingInACancelledTask(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        backend.network.freeze()
+        let device = try Device(backend, isPersistent: isPersistent)
+        let database = try DatabaseDevice(backend)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await #expect(throws: CancellationError.self) { try await device.db.disableNetwork() }
+            await #expect(throws: CancellationError.self) { try await device.db.enableNetwork() }
+            _ = try await Auth.auth(app: device.app).signIn(withCustomToken: UnsignedToken.of("ada"))
+            #expect(await device.db.getQuery(named: "q") == nil)
+            let db = device.db
+            try await db.terminate()
+            try await db.clearPersistence()
+            #expect(device.db !== db)
+            #expect(await device.app.delete())
+            #expect(await database.app.delete())
+        }
+        try await task.value
+        backend.network.thaw()
     }
 }
 

@@ -126,7 +126,8 @@ import Testing
     }
 
     /// Only in long runs: it takes the interval of the connection probes, and the timeout of their answers.
-    @Test(.enabled(if: TestRun.effort > 1)) func silentConnectionsAreGivenUp() async throws {
+    @Test(.enabled(if: TestRun.effort > 1, "takes the interval of the connection probes: set HEARTH_TEST_EFFORT"))
+    func silentConnectionsAreGivenUp() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))
         let (received, registration) = device.db.collection("c").record()

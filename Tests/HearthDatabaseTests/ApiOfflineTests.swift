@@ -198,6 +198,23 @@ struct ApiOfflineTests {
         #expect(await noted() == ["value 1"])
     }
 
+    @Test(.timeLimit(.minutes(1))) func removingEndsAsyncWaits() async throws {
+        let ref = root.child("never")
+        let hasEnded = Locked(false)
+        let waiting = Task {
+            defer { hasEnded.with { $0 = true } }
+            return try await ref.observeSingleEvent(of: .value)
+        }
+        // The observer may be added after any of these calls.
+        while !hasEnded.with({ $0 }) {
+            ref.removeAllObservers()
+            await Task.yield()
+        }
+        let error = await #expect(throws: NSError.self) { try await waiting.value }
+        #expect(error?.domain == "com.firebase" && error?.code == 9999)
+        #expect(error?.localizedFailureReason == "The observer was removed before it received an event.")
+    }
+
     @Test func singleEvents() async {
         let ref = root.child("x")
         ref.observeSingleEvent(of: .childAdded) { note("added \($0.key)") }

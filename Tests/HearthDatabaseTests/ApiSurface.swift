@@ -58,6 +58,38 @@ enum ApiSurface {
         let _: DatabaseReference = query.ref
     }
 
+    /// The sequences have the names that Firebase proposes for Apple platforms.
+    static func sequences(_ query: DatabaseQuery) async throws {
+        for try await snapshot in query.snapshots { let _: DataSnapshot = snapshot }
+        for try await event in query.childEvents() {
+            switch event {
+            case .childAdded(let snapshot, let previousSiblingKey):
+                print(snapshot, previousSiblingKey as String? as Any)
+            case .childChanged(let snapshot, previousSiblingKey: _): print(snapshot)
+            case .childRemoved(let snapshot): print(snapshot)
+            case .childMoved(let snapshot, _): print(snapshot)
+            }
+        }
+        let _: DatabaseQuerySnapshotsSequence = query.snapshots
+        let _: DatabaseChildEventsSequence = query.childEvents()
+    }
+
+    /// A user interface iterates on the main actor.
+    @MainActor static func sequencesOnTheMainActor(_ query: DatabaseQuery, _ show: (String) -> Void) async throws {
+        for try await snapshot in query.snapshots { show(snapshot.key) }
+        for try await event in query.childEvents() { show(event.snapshot.key) }
+        for try await count in query.ref.database.pendingWriteCounts { show("\(count)") }
+    }
+
+    /// Hearth's own: not in Apple's library.
+    static func additions(_ db: Database, _ ref: DatabaseReference, _ event: DatabaseEvent) async throws {
+        let _: DatabaseReference = try await ref.setValue(encoding: ["a": 1])
+        try await ref.setValue(encoding: ["a": 1], encoder: Database.Encoder())
+        for try await count in db.pendingWriteCounts { let _: Int = count }
+        let _: Database.PendingWriteCountsSequence = db.pendingWriteCounts
+        let _: (DataEventType, DataSnapshot, String?) = (event.type, event.snapshot, event.previousSiblingKey)
+    }
+
     static func queries(_ ref: DatabaseReference) {
         let _: DatabaseQuery = ref.queryLimited(toFirst: 1)
         let _: DatabaseQuery = ref.queryLimited(toLast: 1)
@@ -212,6 +244,11 @@ enum ApiSurface {
         decoder.passthroughTypeResolver = nil
         try ref.setValue(from: Line(string: "hi"))
         try ref.setValue(from: Line(string: "hi"), encoder: encoder) { error in print(error as Any) }
+        // An `async` overload of `setValue(from:)` would break these calls.
+        Task {
+            try ref.setValue(from: Line(string: "hi"))
+            try ref.setValue(from: Line(string: "hi"), encoder: Database.Encoder()) { error in print(error as Any) }
+        }
         let any: Any = try encoder.encode(Line(string: "hi"))
         let _: Line = try decoder.decode(Line.self, from: any)
     }

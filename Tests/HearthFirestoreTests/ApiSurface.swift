@@ -436,7 +436,44 @@ func coding(_ ref: DocumentReference) throws {
   try ref.setData(from: city, encoder: Firestore.Encoder())
   try ref.parent.addDocument(from: city)
   let _: DocumentReference = try ref.parent.addDocument(from: city, encoder: Firestore.Encoder()) { error in _ = error }
+}
 
+/// The forms without `async` compile without `await` where Swift would select an `async` overload.
+func codingInAsynchronousCode(_ ref: DocumentReference) async throws {
+  let city = City(name: "Bern")
+  try ref.setData(from: city)
+  try ref.setData(from: city) { error in _ = error }
+  try ref.setData(from: city, merge: true)
+  try ref.setData(from: city, mergeFields: ["name"])
+  try ref.setData(from: city, encoder: Firestore.Encoder())
+  try ref.parent.addDocument(from: city)
+  let _: DocumentReference = try ref.parent.addDocument(from: city, encoder: Firestore.Encoder()) { error in _ = error }
+}
+
+/// A user interface iterates on the main actor.
+@MainActor func additionsOnTheMainActor(_ db: Firestore, _ ref: DocumentReference, _ show: (Int) -> Void) async throws {
+  for try await count in db.pendingWriteCounts { show(count) }
+  try await ref.setData(encoding: City(name: "Bern"))
+}
+
+/// Hearth's own: not in Apple's library.
+func additions(_ db: Firestore, _ ref: DocumentReference) async throws {
+  let city = City(name: "Bern")
+  try await ref.setData(encoding: city)
+  try await ref.setData(encoding: city, encoder: Firestore.Encoder())
+  try await ref.setData(encoding: city, merge: true)
+  try await ref.setData(encoding: city, mergeFields: ["name", FieldPath(["mayor"])])
+  try await ref.parent.addDocument(encoding: city)
+  let _: DocumentReference = try await ref.parent.addDocument(encoding: city, encoder: Firestore.Encoder())
+  for try await count in db.pendingWriteCounts { let _: Int = count }
+  let builder: BundleBuilder = db.bundle("first-page")
+  try builder.add(try await ref.getDocument(source: .server)).add("all", try await ref.parent.getDocuments(source: .server))
+  let _: Data = try db.bundle().build()
+  let _: String = builder.bundleID
+  let _: Firestore.PendingWriteCountsSequence = db.pendingWriteCounts
+}
+
+func coders(_ ref: DocumentReference) throws {
   let encoder = Firestore.Encoder()
   encoder.dateEncodingStrategy = .timestamp
   encoder.dateEncodingStrategy = .iso8601

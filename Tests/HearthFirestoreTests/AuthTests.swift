@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSync
+import HearthTestSupport
 import Testing
 
 @testable import HearthFirestore
@@ -30,6 +31,31 @@ struct AuthTests {
         try auth.signOut()
         #expect(auth.currentUser == nil)
         #expect(Auth.auth(app: bench.app) === auth)
+    }
+
+    /// The program's closure does not return, whatever happens to its task.
+    @Test(.timeLimit(.minutes(1))) func aRefreshThatHangsCanBeCancelled() async throws {
+        let old = Self.token(#"{"sub": "ada"}"#)
+        let user = try await auth.signIn(withCustomToken: old).user
+        let waiting = Locked<CheckedContinuation<String, Never>?>(nil)
+        auth.setTokenRefresh {
+            await withCheckedContinuation { continuation in waiting.with { $0 = continuation } }
+        }
+        let auth = auth
+        for call in [
+            { @Sendable in _ = try await user.getIDToken(forcingRefresh: true) },
+            { @Sendable in _ = try await auth.token(forcingRefresh: true) },
+        ] {
+            let task = Task { try await call() }
+            #expect(await eventually { waiting.with { $0 != nil } })
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            waiting.with { waiting in
+                waiting?.resume(returning: old)
+                waiting = nil
+            }
+        }
+        #expect(try await user.getIDToken() == old)
     }
 
     @Test func claims() throws {

@@ -286,6 +286,101 @@ struct EngineTests {
         try await db.terminate()
     }
 
+    // MARK: Pending writes
+
+    @Test(.timeLimit(.minutes(1))) func pendingWritesAreCounted() async throws {
+        let db = firestore(try app())
+        var iterator = db.pendingWriteCounts.makeAsyncIterator()
+        #expect(try await iterator.next() == 0)
+        db.document("c/a").setData(["n": 1], completion: nil)
+        #expect(try await iterator.next() == 1)
+        let batch = db.batch()
+        for n in 0..<3 { batch.setData(["n": n], forDocument: db.document("c/\(n)")) }
+        batch.commit(completion: nil)
+        #expect(try await iterator.next() == 2, "a batch counts once")
+        for n in 0..<20 { db.document("c/a").setData(["n": n], completion: nil) }
+        _ = try await db.document("c/a").getDocument(source: .cache)
+        #expect(try await iterator.next() == 22, "the numbers in between are not delivered")
+        var second = db.pendingWriteCounts.makeAsyncIterator()
+        #expect(try await second.next() == 22)
+        // A write that the server would reject anyway is not stored.
+        await #expect(throws: NSError.self) { try await db.document("c/__x__").setData([:]) }
+        try await db.terminate()
+        #expect(try await iterator.next() == nil)
+        #expect(try await second.next() == nil)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func pendingWritesOfAnEarlierRunAreCounted() async throws {
+        let folder = TemporaryFolder()
+        let app = try app()
+        let cache = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path))
+        let first = firestore(app, cache: cache)
+        for n in 0..<3 { first.document("c/\(n)").setData(["n": n], completion: nil) }
+        try await first.terminate()
+        let second = firestore(app, cache: cache)
+        var iterator = second.pendingWriteCounts.makeAsyncIterator()
+        #expect(try await iterator.next() == 3)
+        second.document("c/x").setData([:], completion: nil)
+        #expect(try await iterator.next() == 4)
+        try await second.terminate()
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func pendingWritesAreThoseOfTheUser(isPersistent: Bool) async throws {
+        let folder = TemporaryFolder()
+        let app = try app()
+        let auth = Auth.auth(app: app)
+        try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
+        let db =
+            isPersistent
+            ? firestore(
+                app, cache: PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path)))
+            : firestore(app)
+        var iterator = db.pendingWriteCounts.makeAsyncIterator()
+        #expect(try await iterator.next() == 0)
+        for n in 1...2 { db.document("notes/\(n)").setData([:], completion: nil) }
+        while let count = try await iterator.next(), count < 2 {}
+        try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "bob"}"#))
+        #expect(try await iterator.next() == 0)
+        db.document("notes/3").setData([:], completion: nil)
+        #expect(try await iterator.next() == 1)
+        try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
+        #expect(try await iterator.next() == 2)
+        try await db.terminate()
+    }
+
+    /// The cache cannot be opened.
+    @Test(.timeLimit(.minutes(1))) func pendingWritesOfABrokenInstanceFail() async throws {
+        let factory = EngineFactory(
+            make: { (_) throws(Status) in throw .resourceExhausted("the disk is full") },
+            clearPersistence: { (_) throws(Status) in })
+        let db = Firestore.instance(app: try app(), database: "(default)", factory: factory)
+        var iterator = db.pendingWriteCounts.makeAsyncIterator()
+        let error = await #expect(throws: NSError.self) { try await iterator.next() }
+        #expect(error?.domain == FirestoreErrorDomain && error?.code == FirestoreErrorCode.resourceExhausted.rawValue)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func pendingWritesAreNotObservedWithoutAConsumer() async throws {
+        let db = firestore(try app())
+        let task = Task {
+            var counts: [Int] = []
+            for try await count in db.pendingWriteCounts { counts.append(count) }
+            return counts
+        }
+        task.cancel()
+        #expect(try await task.value.count <= 1)
+        for try await count in db.pendingWriteCounts {
+            #expect(count == 0)
+            break
+        }
+        db.document("c/a").setData([:], completion: nil)
+        for try await count in db.pendingWriteCounts {
+            #expect(count == 1)
+            break
+        }
+        try await db.terminate()
+    }
+
     @Test(.timeLimit(.minutes(1))) func indexConfigurations() async throws {
         let folder = TemporaryFolder()
         let db = firestore(

@@ -63,6 +63,14 @@ final class FakeEngine: FirestoreEngine {
         answer { onEvent(event) }
     }
 
+    /// No write is pending, and none becomes so.
+    func observePendingWrites(
+        onCount: @escaping @Sendable (Int) -> Void, onEnd: @escaping @Sendable (Status?) -> Void
+    ) -> EngineListener {
+        answer { onCount(0) }
+        return EngineListener { [self] in note("removePendingWrites") }
+    }
+
     func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> EngineListener {
         answer(onSync)
         return EngineListener { [self] in note("removeInSync") }

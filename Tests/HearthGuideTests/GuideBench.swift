@@ -8,14 +8,16 @@ import Synchronization
 
 /// A server in this process, and the own project, app and folder of each test.
 struct GuideBench {
-    /// In memory, on a port that the system chose, for the lifetime of the process. The database `guarded` and the
-    /// Realtime Database `locked` have rules; all others are open.
+    /// In memory, on a port that the system chose, for the lifetime of the process. The databases `guarded` and `versioned` and
+    /// the Realtime Database `locked` have rules; all others are open.
     private static let server = Result {
         var configuration = Server.Configuration()
         configuration.dataFolder = nil
         configuration.log = HearthHost.Log(level: .error)
+        let files = GuidePages.root.appendingPathComponent("Tests/HearthGuideTests")
         configuration.rules = [
-            "guarded": GuidePages.root.appendingPathComponent("Tests/HearthGuideTests/guarded.rules").path
+            "guarded": files.appendingPathComponent("guarded.rules").path,
+            "versioned": files.appendingPathComponent("versioned.rules").path,
         ]
         configuration.realtimeRulesByName = [
             "locked": GuidePages.root.appendingPathComponent("Tests/HearthGuideTests/locked.rules.json").path

@@ -63,6 +63,34 @@ import Testing
         }
     }
 
+    @Test func sequences() async throws {
+        try await withRoot { root, _ in
+            let (name, lines, saving) = (Screen(), Screen(), Screen())
+            let tasks = [
+                Task { try await DatabaseLive.values(root, name.show) },
+                Task { try await DatabaseLive.events(root, lines.show) },
+                Task { try await DatabaseLive.saving(root.database, saving.show) },
+            ]
+            try await name.wait(for: "nobody")
+            try await saving.wait(for: "saved")
+            try await root.child("users/eva/name").setValue("Eva")
+            try await name.wait(for: "Eva")
+            try await root.child("rooms/main/first").setValue("Hello")
+            try await lines.wait(for: "+ first")
+            try await root.child("rooms/main/second").setValue("Hello")
+            try await lines.wait(for: "+ second")
+            try await root.child("rooms/main/first").setPriority(1)
+            try await lines.wait(for: "first after second")
+            try await root.child("rooms/main/first").removeValue()
+            try await lines.wait(for: "- first")
+            root.database.goOffline()
+            root.child("rooms/main/third").setValue("Hello", withCompletionBlock: { _, _ in })
+            try await saving.wait(for: "saving 1")
+            for task in tasks { task.cancel() }
+            for task in tasks { try await task.value }
+        }
+    }
+
     @Test func queriesAndTransactions() async throws {
         try await withRoot { root, _ in
             try await root.child("people").setValue([

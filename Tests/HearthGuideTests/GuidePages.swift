@@ -1,6 +1,7 @@
 import Foundation
 
-/// The pages of `docs/guide` and `README.md`, and the samples in `Samples`.
+/// The pages of `docs/guide`, `README.md` and the DocC catalogues, and the samples in `Samples`, in `Tests/HearthShimTests`
+/// and of HearthBundle.
 enum GuidePages {
     struct Block: Sendable {
         var page: String
@@ -26,10 +27,17 @@ enum GuidePages {
             .filter { $0.hasSuffix(ending) }.sorted()
     }
 
+    static let catalogues = [
+        "Client/Firestore/HearthFirestore.docc", "Client/Database/HearthDatabase.docc", "Bundler/HearthBundle.docc",
+    ]
+
     /// All blocks of Swift, in the order of the pages.
     static func blocks() throws -> [Block] {
         var blocks: [Block] = []
-        for page in try names(in: "docs/guide", ending: ".md").map({ "docs/guide/\($0)" }) + ["README.md"] {
+        let pages = try (["docs/guide"] + catalogues).flatMap { folder in
+            try names(in: folder, ending: ".md").map { "\(folder)/\($0)" }
+        }
+        for page in pages + ["README.md"] {
             var open: Block?
             for (index, line) in try file(page).components(separatedBy: "\n").enumerated() {
                 if line.hasPrefix("```") {
@@ -51,9 +59,13 @@ enum GuidePages {
     /// outside of a function continues in it after `// more: NAME`, on the page after an empty line.
     static func samples() throws -> [Sample] {
         var samples: [Sample] = []
-        for file in try names(in: "Tests/HearthGuideTests/Samples", ending: ".swift") {
+        let folders = ["Tests/HearthGuideTests/Samples", "Tests/HearthShimTests"]
+        let files = try folders.flatMap { folder in
+            try names(in: folder, ending: ".swift").map { "\(folder)/\($0)" }
+        }
+        for file in files + ["Tests/HearthBundleTests/CatalogueTests.swift"] {
             var open: (sample: Sample, indentation: Int)?
-            for line in try self.file("Tests/HearthGuideTests/Samples/\(file)").components(separatedBy: "\n") {
+            for line in try self.file(file).components(separatedBy: "\n") {
                 let trimmed = line.drop { $0 == " " }
                 if trimmed.hasPrefix("// sample: ") {
                     let name = String(trimmed.dropFirst("// sample: ".count))

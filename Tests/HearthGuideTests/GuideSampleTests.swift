@@ -60,6 +60,15 @@ import Testing
         }
     }
 
+    @Test func clientsOfTestsShareNothing() async throws {
+        let port = try GuideBench().port
+        let (one, two) = (testDatabase(port: port), testDatabase(port: port))
+        try await one.document("cities/only").setData(["name": "Bern"])
+        #expect(try await one.collection("cities").getDocuments(source: .server).count == 1)
+        #expect(try await two.collection("cities").getDocuments(source: .server).isEmpty)
+        for db in [one, two] { await db.app.delete() }
+    }
+
     // MARK: Writing and reading
 
     @Test func writingAndReading() async throws {
@@ -212,6 +221,16 @@ import Testing
         }
     }
 
+    @Test func batchesInParts() async throws {
+        try await withBench { bench in
+            let db = bench.firestore()
+            try await Transactions.parts(db, (0..<1001).map { "line \($0)" })
+            #expect(try await db.collection("lines").count.getAggregation(source: .server).count == 1001)
+            let last = try await db.document("lines/1000").getDocument(source: .server)
+            #expect(last.get("text") as? String == "line 1000")
+        }
+    }
+
     // MARK: Offline
 
     @Test func offline() async throws {
@@ -221,10 +240,15 @@ import Testing
             Offline.indexes(first)
             let screen = Screen()
             try await Offline.network(first)
+            let saving = Screen()
+            let showing = Task { try await Offline.saving(first, saving.show) }
+            try await saving.wait(for: "saved")
             Offline.write(first, screen.show)
+            try await saving.wait(for: "saving 1")
             let (title, isPending) = try await Offline.read(first)
             #expect(title == "Written in the train" && isPending && screen.lines.isEmpty)
             try await Connecting.end(first)
+            try await showing.value
 
             // This client represents the program's next run: the write is still stored, and is sent to the server now.
             let second = bench.firestore()
@@ -290,6 +314,11 @@ import Testing
             let screen = Screen()
             Bundles.file(reader, file.path, screen.show)
             try await screen.wait(for: "loaded")
+
+            let built = bench.folder.appendingPathComponent("first-page.bundle")
+            try await Bundles.build(reader, built)
+            // The three notes, and the document that is missing.
+            #expect(try await reader.loadBundle(from: built).documentsLoaded == 4)
         }
     }
 

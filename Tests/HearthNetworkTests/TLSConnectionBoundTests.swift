@@ -6,7 +6,7 @@ import Testing
 @testable import HearthNetwork
 
 /// The bound on what established connections with TLS take: those without a request give way to a new one.
-@Suite(.enabled(if: localCertificate != nil)) struct TLSConnectionBoundTests {
+@Suite(.enabled(if: localCertificate != nil, "there is no /usr/bin/openssl")) struct TLSConnectionBoundTests {
     private static let http1 = TLSAdmission.connectionBytes
     private static let http2 = TLSAdmission.connectionBytes + TLSAdmission.http2Bytes
 

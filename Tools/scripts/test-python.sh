@@ -12,6 +12,8 @@ root=$(pwd)
 Tools/scripts/venv.sh "$venv" "$tests/requirements.txt"
 python=$root/$venv/bin/python
 report=$root/$venv/differential.txt
+SKIPPED_LOG=$root/.build/skipped-tests
+export SKIPPED_LOG
 
 # The log of the suites' durations lies at the top of the project.
 run() {

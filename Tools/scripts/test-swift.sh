@@ -17,5 +17,7 @@ if [ "$code" -ne 0 ]; then
     echo "failed in $target:" >&2
     grep -a -e '✘' -e 'error:' -e 'rror: ' "$log" | head -n 40 >&2 || true
 fi
+# The reasons, for the last line of `make test`: ➜ Test name() skipped: "reason"
+sed -n -E -e 's/^➜ .* skipped: "(.*)"$/\1/p' -e 's/^➜ (.*) skipped\.$/\1 gives no reason/p' "$log" >>.build/skipped-tests
 rm -f "$log" "$status"
 exit "$code"

@@ -6,6 +6,7 @@
 set -eu
 
 log=.build/suite-seconds
+skipped=.build/skipped-tests
 mkdir -p .build
 if [ "$1" = --summary ]; then
     [ -f "$log" ] || exit 0
@@ -13,6 +14,15 @@ if [ "$1" = --summary ]; then
     sort -rn "$log"
     awk '{ sum += $1 } END { printf "%7d  all of them\n", sum }' "$log"
     rm -f "$log"
+    # What the tests wrote that did not run, by reason.
+    if [ -s "$skipped" ]; then
+        sort "$skipped" | uniq -c | sort -rn | awk '
+            { count = $1; sum += count; $1 = ""; reasons = reasons (NR > 1 ? ";" : "") $0 " (" count ")" }
+            END { print "skipped " sum " tests:" reasons }'
+    else
+        echo "skipped no test"
+    fi
+    rm -f "$skipped"
     exit 0
 fi
 name=$1

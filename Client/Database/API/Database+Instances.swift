@@ -11,19 +11,35 @@ extension Database {
 
     private static let instances = Locked<[InstanceName: Database]>([:])
 
-    /// The default app's database: at the URL of its options, or else the project's default one.
+    /// The default app's database: at the URL of its options, or else the project's default one,
+    /// `https://PROJECT-default-rtdb.firebaseio.com`.
+    ///
+    /// If `FIREBASE_DATABASE_EMULATOR_HOST` has the form `host:port`, all databases are at that server, without TLS.
+    /// The program ends when the default app is not configured.
+    /// - Returns: the same object at each call until the app is deleted.
     public class func database() -> Database { database(app: defaultApp()) }
 
-    /// - Parameter url: `https://NAMESPACE.firebaseio.com`, `http://localhost:9000?ns=NAMESPACE`, …; without a path.
+    /// The default app's database at a URL. The program ends when the default app is not configured.
+    /// - Parameter url: `https://NAMESPACE.firebaseio.com`, `https://NAMESPACE.REGION.firebasedatabase.app` or
+    ///   `http://HOST:PORT?ns=NAMESPACE`, without a path. Any other URL ends the program.
+    /// - Returns: the same object at each call with the same database until the app is deleted.
     public class func database(url: String) -> Database { database(app: defaultApp(), url: url) }
 
+    /// An app's database: at the URL of its options, or else the project's default one, as `database()`.
+    /// - Parameter app: a configured app.
+    /// - Returns: the same object at each call with the same app until the app is deleted.
     public class func database(app: FirebaseApp) -> Database {
         orTrap { () throws(Status) in
             try instance(app: app, url: try url(of: app.options), makeDriver: SocketDriver.make)
         }
     }
 
-    /// Returns the same object for the same app and database until the app is deleted.
+    /// An app's database at a URL.
+    /// - Parameters:
+    ///   - app: a configured app.
+    ///   - url: `https://NAMESPACE.firebaseio.com`, `https://NAMESPACE.REGION.firebasedatabase.app` or
+    ///     `http://HOST:PORT?ns=NAMESPACE`, without a path. Any other URL ends the program.
+    /// - Returns: the same object at each call with the same app and database until the app is deleted.
     public class func database(app: FirebaseApp, url: String) -> Database {
         orTrap { () throws(Status) in try instance(app: app, url: url, makeDriver: SocketDriver.make) }
     }

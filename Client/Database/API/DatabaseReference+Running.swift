@@ -5,7 +5,11 @@ import HearthModel
 import HearthTree
 
 extension DatabaseReference {
-    /// The user's completion. Its arguments are the error, nil when the server has the write, and the reference.
+    /// The completion of a write. It runs once, on the database's `callbackQueue`.
+    /// - `error`: nil when the server has made the write, or else an `NSError` of the domain `com.firebase`, whose
+    ///   codes `Database` lists. When the app is deleted, it is 2, and a write on disk is sent when the database is
+    ///   used again.
+    /// - `reference`: the reference that the write was called on.
     public typealias Completion = (_ error: (any Error)?, _ reference: DatabaseReference) -> Void
 
     /// Checks a write and runs it; the completion runs on the user's queue.

@@ -5,24 +5,47 @@ import HearthModel
 import HearthTree
 
 extension DatabaseReference {
-    /// The result of a transaction: an error, whether the transaction is committed, and the data.
+    /// The completion of a transaction. It runs once, on the database's `callbackQueue`.
+    /// - `error`: nil when the transaction is committed or its function aborted, or else an `NSError` of the domain
+    ///   `com.firebase`: 1 when the rules deny the write, 2 when the app is deleted, 3 after `purgeOutstandingWrites`,
+    ///   9999 for other reasons, which the description names: `set` after another write of this program at, above or
+    ///   below the location, `maxretry` after 25 results that the server did not take, `disconnect` when the connection
+    ///   was lost after the result was sent, so that the server may have made it.
+    /// - `isCommitted`: whether the server has the function's result.
+    /// - `snapshot`: the committed data; after an abort the data that the function received last; nil after an error.
     public typealias TransactionCompletion = (
         _ error: (any Error)?, _ isCommitted: Bool, _ snapshot: DataSnapshot?
     ) -> Void
 
-    /// Changes data depending on its present value. The function receives the best known data, which may be empty
-    /// at first. It runs again whenever the server's data differs.
-    /// - Parameter block: runs on a queue of the library, for one transaction after another.
+    /// Changes the data at the location depending on its present value. The server takes the function's result only if
+    /// its data is that which the function received; otherwise the function runs again. After 25 results that the
+    /// server did not take the transaction fails with `maxretry`.
+    ///
+    /// Observers receive the result before the server has it. Offline the function runs with the known data, and the
+    /// result waits until the client is online. Transactions are not stored on disk: those without an answer end with
+    /// the program. Locations below `.info` end the program.
+    /// - Parameter block: receives the best known data, which has no data where none is known, and returns the result.
+    ///   It runs at once, and again when the data turns out to be different, on a queue of the library, for one
+    ///   transaction after another. It must not wait for this database.
     public func runTransactionBlock(_ block: @escaping (MutableData) -> TransactionResult) {
         run(block, localEvents: true) { _ in }
     }
 
+    /// Changes the data at the location depending on its present value, as `runTransactionBlock(_:)`.
+    /// - Parameters:
+    ///   - block: the function, as for `runTransactionBlock(_:)`.
+    ///   - completionBlock: runs when the transaction has ended, offline only after the client is online again.
     public func runTransactionBlock(
         _ block: @escaping (MutableData) -> TransactionResult,
         andCompletionBlock completionBlock: @escaping TransactionCompletion
     ) { runTransactionBlock(block, andCompletionBlock: completionBlock, withLocalEvents: true) }
 
-    /// - Parameter localEvents: whether observers receive the function's result before the server has committed it.
+    /// Changes the data at the location depending on its present value, as `runTransactionBlock(_:)`.
+    /// - Parameters:
+    ///   - block: the function, as for `runTransactionBlock(_:)`.
+    ///   - completionBlock: nil, or runs when the transaction has ended, offline only after the client is online again.
+    ///   - localEvents: whether observers receive the function's result before the server has committed it. With false
+    ///     they receive nothing of the transaction until then, also offline.
     public func runTransactionBlock(
         _ block: @escaping (MutableData) -> TransactionResult,
         andCompletionBlock completionBlock: TransactionCompletion?, withLocalEvents localEvents: Bool
@@ -39,7 +62,14 @@ extension DatabaseReference {
         }
     }
 
-    /// - Returns: whether the transaction is committed, and the data. An abort by the function is not an error.
+    /// Changes the data at the location depending on its present value, as `runTransactionBlock(_:)`, and waits for the
+    /// end. An abort by the function is not an error.
+    /// - Parameter block: the function, as for `runTransactionBlock(_:)`.
+    /// - Returns: whether the transaction is committed, and the committed data, or else the data that the function
+    ///   received last.
+    /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules deny the write, 2 when the app is deleted,
+    ///   3 after `purgeOutstandingWrites`, 9999 for other reasons (see `TransactionCompletion`). `CancellationError`
+    ///   when the task is cancelled; a transaction that was begun continues.
     @discardableResult
     nonisolated(nonsending) public func runTransactionBlock(
         _ block: @escaping (MutableData) -> TransactionResult

@@ -9,8 +9,15 @@ extension Database {
 }
 
 extension DatabaseReference {
-    /// - Parameter completion: runs when the server has answered, on the database's `callbackQueue`.
-    /// - Throws: the encoder's error.
+    /// Encodes a value and replaces the data at the location with it, as `setValue(_:)`: observers receive it at once,
+    /// and offline it waits.
+    /// - Parameters:
+    ///   - value: a value that encodes to what `setValue(_:)` takes; invalid keys end the program.
+    ///   - encoder: the encoder with its strategies.
+    ///   - completion: runs once, on the database's `callbackQueue`, when the server has answered, offline only after
+    ///     the client is online again. It receives nil, or the error as `Completion` does. nil ignores the answer.
+    /// - Throws: `EncodingError` when the value cannot be encoded, such as one with an infinite number; nothing is
+    ///   written then.
     public func setValue<T: Encodable>(
         from value: T, encoder: Database.Encoder = Database.Encoder(),
         completion: (@Sendable ((any Error)?) -> Void)? = nil
@@ -22,7 +29,12 @@ extension DatabaseReference {
 }
 
 extension DataSnapshot {
-    /// An absent value decodes as an `Optional`'s nil.
+    /// Decodes the data.
+    /// - Parameters:
+    ///   - type: the type of the result; for absent data an `Optional`, which is nil then.
+    ///   - decoder: the decoder with its strategies.
+    /// - Returns: the decoded value.
+    /// - Throws: `DecodingError` when the data does not fit the type.
     public func data<T: Decodable>(as type: T.Type, decoder: Database.Decoder = Database.Decoder()) throws -> T {
         try decoder.decode(type, from: value ?? NSNull())
     }

@@ -3,8 +3,12 @@ public import Foundation
 /// A property that the server sets to the time of the write if it is nil; otherwise a date in whole milliseconds.
 @propertyWrapper
 public struct ServerTimestamp: Codable, Equatable, Hashable, Sendable {
+    /// The date, decoded from milliseconds since 1970; nil to be set by the server. Fractions of a millisecond are cut
+    /// off when it is encoded.
     public var wrappedValue: Date?
 
+    /// Creates the property.
+    /// - Parameter value: the date; nil for the time of the write.
     public init(wrappedValue value: Date?) { wrappedValue = value }
 
     public init(from decoder: any Decoder) throws {

@@ -30,6 +30,7 @@ final class DatabaseEngine {
     let sync: SyncTree
     let info: InfoTree
     let transactions: Transactions
+    let pendingWrites: PendingWriteCounter
     var disconnectWrites = DisconnectWrites()
     let ids: WriteIDs
     private var lastObserver = 0
@@ -65,9 +66,12 @@ final class DatabaseEngine {
                 id: ids.next(), path: path, isMerge: false, changes: [TreeChange(path: path, node: node)],
                 isVisible: isVisible, madeAtMilliseconds: environment.now() + info.serverTimeOffsetMilliseconds)
         }
+        let pendingWrites = PendingWriteCounter(outputs: outputs)
+        self.pendingWrites = pendingWrites
         outputs.finish = { [disk] in
             sync.removeSpent()
             info.sync.removeSpent()
+            pendingWrites.take(sync.writes.writes.count)
             disk?.endOperation()
         }
         if let disk {
@@ -83,6 +87,7 @@ final class DatabaseEngine {
     /// there.
     func close(_ failure: WireFailure) {
         isClosed = true
+        pendingWrites.removeAll()
         perform {
             transactions.abort(at: [.root], failure)
             connection.giveUp(failure)
@@ -241,6 +246,10 @@ final class DatabaseEngine {
             disconnectWrites = DisconnectWrites()
         }
     }
+
+    /// - Parameter onCount: receives the number of unanswered writes, now and after each change.
+    /// - Returns: the observer's id in `pendingWrites`.
+    func observePendingWrites(_ onCount: @escaping (Int) -> Void) -> Int { perform { pendingWrites.add(onCount) } }
 
     // MARK: Connection
 

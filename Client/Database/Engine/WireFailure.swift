@@ -19,6 +19,7 @@ struct WireFailure: Error, Equatable, Sendable {
     static let maxRetries = WireFailure("maxretry")
     static let offline = WireFailure("offline", "Client is offline.")
     static let tooLarge = WireFailure("too_big", "The write is larger than the 16 MiB of one request.")
+    static let removed = WireFailure("observer_removed", "The observer was removed before it received an event.")
     /// A waiting write may be on disk, and is sent when the database is used again.
     static let closed = WireFailure("unavailable", "The database was closed with its app.")
 }

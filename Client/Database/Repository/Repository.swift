@@ -32,6 +32,7 @@ final class Repository: @unchecked Sendable {
 
     private let callbacks = Locked(Callbacks())
     private let observations = Locked(Observations())
+    private let pendingWrites = PendingWriteObservers()
     private let serverTimeOffset = Locked<Int64>(0)
     private static let lastHandle = Locked<DatabaseHandle>(0)
     private static let pushIDs = Locked(PushID.Generator())
@@ -148,14 +149,19 @@ final class Repository: @unchecked Sendable {
     private final class Observation: Sendable {
         let path: TreePath
         let query: TreeQuery
-        /// Called when the database is closed, if a caller waits for a single event.
+        /// Called when the database is closed, if a caller waits for an event or for the end.
         let waiting: (@Sendable (WireFailure) -> Void)?
+        /// Whether that caller is an `async` call or a sequence, which must end also when the observer is removed.
+        let isAwaited: Bool
         private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
 
-        init(path: TreePath, query: TreeQuery, waiting: (@Sendable (WireFailure) -> Void)?) {
+        init(
+            path: TreePath, query: TreeQuery, waiting: (@Sendable (WireFailure) -> Void)?, callbacks: CallbackTarget
+        ) {
             self.path = path
             self.query = query
             self.waiting = waiting
+            isAwaited = if case .none = callbacks { true } else { false }
         }
 
         var isRemoved: Bool { state.with { $0.isRemoved } }
@@ -195,13 +201,14 @@ final class Repository: @unchecked Sendable {
     }
 
     /// - Parameters:
+    ///   - endsWithDatabase: whether `onCancel` is called when the database is closed, as for a single event.
     ///   - onEvent: not called after the observer is removed.
     ///   - onCancel: the server rejects the listen; no event follows.
     @discardableResult
     func observe(
         _ query: TreeQuery, at path: TreePath, kinds: EngineEventKinds, isSingle: Bool = false,
-        callbacks: CallbackTarget = .users, onEvent: @escaping @Sendable (EngineEvent) -> Void,
-        onCancel: @escaping @Sendable (WireFailure) -> Void
+        callbacks: CallbackTarget = .users, endsWithDatabase: Bool = false,
+        onEvent: @escaping @Sendable (EngineEvent) -> Void, onCancel: @escaping @Sendable (WireFailure) -> Void
     ) -> DatabaseHandle {
         let handle = Self.lastHandle.with { last in
             last += 1
@@ -211,7 +218,8 @@ final class Repository: @unchecked Sendable {
             if case .users = callbacks { deliver(work) } else { work() }
         }
         let fail: @Sendable (WireFailure) -> Void = { failure in run { onCancel(failure) } }
-        let observation = Observation(path: path, query: query, waiting: isSingle ? fail : nil)
+        let observation = Observation(
+            path: path, query: query, waiting: isSingle || endsWithDatabase ? fail : nil, callbacks: callbacks)
         observations.with { $0.add(observation, handle) }
         let notify: @Sendable (@escaping @Sendable () -> Void) -> Void = { work in
             run { if !observation.isRemoved { work() } }
@@ -234,8 +242,34 @@ final class Repository: @unchecked Sendable {
         return handle
     }
 
+    /// - Parameters:
+    ///   - onCount: receives the number of unanswered writes on the repository's queue, now and after each change.
+    ///   - onEnd: there is no engine, or no more. Nothing follows.
+    /// - Returns: a closure that removes the observer.
+    func observePendingWrites(
+        onCount: @escaping @Sendable (Int) -> Void, onEnd: @escaping @Sendable (WireFailure) -> Void
+    ) -> @Sendable () -> Void {
+        let observer = pendingWrites.add(onEnd)
+        let id = Locked<Int?>(nil)
+        perform(
+            { [pendingWrites] engine in
+                guard pendingWrites.contains(observer) else { return }
+                let number = engine.observePendingWrites { count in
+                    if pendingWrites.contains(observer) { onCount(count) }
+                }
+                id.with { $0 = number }
+            }, otherwise: { [pendingWrites] in pendingWrites.remove(observer)?($0) })
+        return { [self] in
+            _ = pendingWrites.remove(observer)
+            perform { engine in
+                if let number = id.with({ $0 }) { engine.pendingWrites.remove(number) }
+            }
+        }
+    }
+
     /// The database is closed.
     private func endObservations() {
+        for end in pendingWrites.removeAll() { end(failure) }
         let ended = observations.with { observations in
             defer { observations = Observations() }
             return observations.byHandle
@@ -245,6 +279,9 @@ final class Repository: @unchecked Sendable {
             observation.waiting?(failure)
         }
     }
+
+    /// The number of observers and of observers of pending writes that are not removed.
+    var observerCount: Int { observations.with { $0.byHandle.count } + pendingWrites.count }
 
     func remove(_ handle: DatabaseHandle, of query: TreeQuery, at path: TreePath) {
         let observation = observations.with { observations in
@@ -263,6 +300,7 @@ final class Repository: @unchecked Sendable {
 
     private func remove(_ observation: Observation) {
         observation.remove()
+        if observation.isAwaited { observation.waiting?(.removed) }
         perform { engine in
             if let id = observation.id { engine.remove(id) }
         }

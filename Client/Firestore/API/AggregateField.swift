@@ -8,28 +8,35 @@ public final class AggregateField: Sendable, Hashable {
     private init(_ operator: Aggregation.Operator) { self.operator = `operator` }
 
     /// The number of documents.
+    /// - Returns: the aggregation, for `Query.aggregate(_:)`.
     @discardableResult
     public class func count() -> AggregateField { AggregateField(.count(upTo: nil)) }
 
     /// The sum of the field's numbers; 0 when there are none.
-    /// - Parameter field: a field path with dots.
+    /// - Parameter field: the field's path with dots. A path that is not valid ends the program.
+    /// - Returns: the aggregation, for `Query.aggregate(_:)`.
     @discardableResult
     public class func sum(_ field: String) -> AggregateField {
         AggregateField(.sum(orTrap { () throws(Status) in try FieldPath.parse(field) }))
     }
 
     /// The sum of the field's numbers; 0 when there are none.
+    /// - Parameter path: the field's path.
+    /// - Returns: the aggregation, for `Query.aggregate(_:)`.
     @discardableResult
     public class func sum(_ path: FieldPath) -> AggregateField { AggregateField(.sum(path.model)) }
 
     /// The average of the field's numbers; null when there are none.
-    /// - Parameter field: a field path with dots.
+    /// - Parameter field: the field's path with dots. A path that is not valid ends the program.
+    /// - Returns: the aggregation, for `Query.aggregate(_:)`.
     @discardableResult
     public class func average(_ field: String) -> AggregateField {
         AggregateField(.average(orTrap { () throws(Status) in try FieldPath.parse(field) }))
     }
 
     /// The average of the field's numbers; null when there are none.
+    /// - Parameter path: the field's path.
+    /// - Returns: the aggregation, for `Query.aggregate(_:)`.
     @discardableResult
     public class func average(_ path: FieldPath) -> AggregateField { AggregateField(.average(path.model)) }
 

@@ -17,8 +17,8 @@ public final class AggregateQuery: Sendable, Hashable {
     /// Computes the aggregations once.
     /// - Parameters:
     ///   - source: the server, or the cache on this device.
-    ///   - completion: receives the result, or an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server
-    ///     cannot be reached, otherwise the server's code.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the result, or with an `NSError` of
+    ///     `FirestoreErrorDomain`: `unavailable` when the server cannot be reached, otherwise the server's code.
     public func getAggregation(
         source: AggregateSource, completion: @escaping (AggregateQuerySnapshot?, (any Error)?) -> Void
     ) {
@@ -34,6 +34,7 @@ public final class AggregateQuery: Sendable, Hashable {
 
     /// Computes the aggregations once.
     /// - Parameter source: the server, or the cache on this device.
+    /// - Returns: the result, with a value for each aggregation.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server cannot be reached, otherwise the
     ///   server's code. `CancellationError` when the task is cancelled.
     @discardableResult
@@ -54,7 +55,10 @@ public final class AggregateQuery: Sendable, Hashable {
     /// - Parameters:
     ///   - includeMetadataChanges: whether the listener also runs when only `metadata` of the result changed.
     ///   - source: the cache and the server, or the cache alone.
-    ///   - listener: receives each result, or an `NSError` of `FirestoreErrorDomain`, which ends the listening.
+    ///   - listener: runs on `FirestoreSettings.dispatchQueue` with each result, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, which ends the listening.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool = false, source: ListenSource = .default,

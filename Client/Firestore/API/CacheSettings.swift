@@ -24,6 +24,7 @@ public final class MemoryLRUGCSettings: NSObject, MemoryGarbageCollectorSettings
         self.init(sizeBytes: NSNumber(value: FirestoreSettings.defaultCacheSizeBytes))
     }
 
+    /// A given size.
     /// - Parameter sizeBytes: the size in bytes at which documents are removed: at least 1 MiB (1,048,576), or
     ///   `FirestoreCacheSizeUnlimited`. The program ends for any other size.
     public init(sizeBytes: NSNumber) {

@@ -32,6 +32,7 @@ public final class DocumentReference: Sendable {
     /// A reference to a collection in this document.
     /// - Parameter collectionPath: the path below this document: an odd number of segments joined by `/`, usually one
     ///   id. The program ends for any other path.
+    /// - Returns: the reference. Nothing is read.
     @discardableResult
     public func collection(_ collectionPath: String) -> CollectionReference {
         orTrap { () throws(Status) in
@@ -41,58 +42,84 @@ public final class DocumentReference: Sendable {
 
     // MARK: Writing
 
-    /// Creates or replaces the document. The write is visible locally at once. Invalid data ends the program.
-    /// - Parameter completion: receives nil after the server has committed the write, or an `NSError` of
-    ///   `FirestoreErrorDomain` with the server's code. It waits while the client is offline.
+    /// Creates or replaces the document. The write is visible to reads and listeners of this program at once, also
+    /// offline. Invalid data ends the program.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code. While
+    ///     the client is offline it waits; it receives `cancelled` when the instance is terminated.
     public func setData(_ data: [String: Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key) }
     }
 
     /// Creates or replaces the document, and waits until the server has committed it. Invalid data ends the program.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`.
-    ///   `CancellationError` when the task is cancelled; the write remains queued.
+    /// - Parameter data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and
+    ///   arrays in at most 20 levels.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`;
+    ///   `cancelled` when the instance is terminated. `CancellationError` when the task is cancelled; the write remains
+    ///   queued.
     nonisolated(nonsending) public func setData(_ data: [String: Any]) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).set(data, key) }
     }
 
     /// Creates or replaces the document, or merges data into it. Invalid data ends the program.
     /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
     ///   - merge: true retains all fields that `data` does not contain; false replaces the document.
-    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
-    ///     `FirestoreErrorDomain`.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code. While
+    ///     the client is offline it waits; it receives `cancelled` when the instance is terminated.
     public func setData(_ data: [String: Any], merge: Bool, completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, merge: merge) }
     }
 
     /// Creates or replaces the document, or merges data into it. Invalid data ends the program.
-    /// - Parameter merge: true retains all fields that `data` does not contain; false replaces the document.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
-    ///   cancelled; the write remains queued.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - merge: true retains all fields that `data` does not contain; false replaces the document.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`;
+    ///   `cancelled` when the instance is terminated. `CancellationError` when the task is cancelled; the write remains
+    ///   queued.
     nonisolated(nonsending) public func setData(_ data: [String: Any], merge: Bool) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).set(data, key, merge: merge) }
     }
 
     /// Writes only the given fields of the document. Invalid data ends the program.
     /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
     ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
-    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
-    ///     `FirestoreErrorDomain`.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code. While
+    ///     the client is offline it waits; it receives `cancelled` when the instance is terminated.
     public func setData(_ data: [String: Any], mergeFields: [Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields)
         }
     }
 
     /// Writes only the given fields of the document. Invalid data ends the program.
-    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
-    ///   cancelled; the write remains queued.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`;
+    ///   `cancelled` when the instance is terminated. `CancellationError` when the task is cancelled; the write remains
+    ///   queued.
     nonisolated(nonsending) public func setData(_ data: [String: Any], mergeFields: [Any]) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields) }
     }
 
     /// Creates or replaces the document with an encodable value.
-    /// - Parameter completion: receives nil after the server has committed the write, or an `NSError` of
-    ///   `FirestoreErrorDomain`.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code. While
+    ///     the client is offline it waits; it receives `cancelled` when the instance is terminated.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     public func setData<T: Encodable>(
         from value: T, encoder: Firestore.Encoder = Firestore.Encoder(), completion: (((any Error)?) -> Void)? = nil
@@ -102,9 +129,12 @@ public final class DocumentReference: Sendable {
 
     /// Merges an encodable value into the document, or replaces the document.
     /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
     ///   - merge: true retains all fields that the value does not contain; false replaces the document.
-    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
-    ///     `FirestoreErrorDomain`.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code. While
+    ///     the client is offline it waits; it receives `cancelled` when the instance is terminated.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     public func setData<T: Encodable>(
         from value: T, merge: Bool, encoder: Firestore.Encoder = Firestore.Encoder(),
@@ -115,9 +145,12 @@ public final class DocumentReference: Sendable {
 
     /// Writes only the given fields of an encodable value.
     /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
     ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded value.
-    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
-    ///     `FirestoreErrorDomain`.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code. While
+    ///     the client is offline it waits; it receives `cancelled` when the instance is terminated.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     public func setData<T: Encodable>(
         from value: T, mergeFields: [Any], encoder: Firestore.Encoder = Firestore.Encoder(),
@@ -126,33 +159,41 @@ public final class DocumentReference: Sendable {
         setData(try encoder.encode(value), mergeFields: mergeFields, completion: completion)
     }
 
-    /// Changes fields of a document that must exist. Invalid data ends the program.
+    /// Changes fields of a document that must exist. The write is visible to reads and listeners of this program at
+    /// once, also offline. Invalid data ends the program.
     /// - Parameters:
     ///   - fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
-    ///   - completion: receives nil after the server has committed the write, or an `NSError` of
-    ///     `FirestoreErrorDomain`, with the code `notFound` when the document does not exist.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when it has
+    ///     committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code:
+    ///     `notFound` when the document does not exist. While the client is offline it waits; it receives `cancelled`
+    ///     when the instance is terminated.
     public func updateData(_ fields: [AnyHashable: Any], completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in try MutationBuilder(firestore).update(fields, key) }
     }
 
     /// Changes fields of a document that must exist. Invalid data ends the program.
     /// - Parameter fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain`, with the code `notFound` when the document does not exist.
-    ///   `CancellationError` when the task is cancelled; the write remains queued.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, `notFound` when the document does not
+    ///   exist; `cancelled` when the instance is terminated. `CancellationError` when the task is cancelled; the write
+    ///   remains queued.
     nonisolated(nonsending) public func updateData(_ fields: [AnyHashable: Any]) async throws {
         try await write { () throws(Status) in try MutationBuilder(firestore).update(fields, key) }
     }
 
-    /// Deletes the document. Deleting a document that does not exist succeeds.
-    /// - Parameter completion: receives nil after the server has committed the write, or an `NSError` of
-    ///   `FirestoreErrorDomain`.
+    /// Deletes the document, but not the collections in it. Deleting a document that does not exist succeeds. The write
+    /// is visible to reads and listeners of this program at once, also offline.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when
+    ///   it has committed the write, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code.
+    ///   While the client is offline it waits; it receives `cancelled` when the instance is terminated.
     public func delete(completion: (((any Error)?) -> Void)? = nil) {
         write(completion) { () throws(Status) in Mutation(key: key, kind: .delete) }
     }
 
-    /// Deletes the document, and waits until the server has committed it.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
-    ///   cancelled; the write remains queued.
+    /// Deletes the document, but not the collections in it, and waits until the server has committed it. Deleting a
+    /// document that does not exist succeeds.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`;
+    ///   `cancelled` when the instance is terminated. `CancellationError` when the task is cancelled; the write remains
+    ///   queued.
     nonisolated(nonsending) public func delete() async throws {
         try await write { () throws(Status) in Mutation(key: key, kind: .delete) }
     }
@@ -171,12 +212,15 @@ public final class DocumentReference: Sendable {
     // MARK: Reading
 
     /// Reads the document once, from the server, or from the cache when the server cannot be reached.
-    /// - Parameter completion: receives the snapshot, or an `NSError` of `FirestoreErrorDomain`.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` with the snapshot, or with an `NSError` of
+    ///   `FirestoreErrorDomain`: `unavailable` when the server cannot be reached and the cache does not have the
+    ///   document, otherwise the server's code.
     public func getDocument(completion: @escaping (DocumentSnapshot?, (any Error)?) -> Void) {
         getDocument(source: .default, completion: completion)
     }
 
     /// Reads the document once, from the server, or from the cache when the server cannot be reached.
+    /// - Returns: the document's state; `exists` is false when there is no document.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when the server cannot be reached and the cache
     ///   does not have the document, otherwise the server's code. `CancellationError` when the task is cancelled.
     @discardableResult
@@ -185,7 +229,11 @@ public final class DocumentReference: Sendable {
     }
 
     /// Reads the document once from a given source.
-    /// - Parameter completion: receives the snapshot, or an `NSError` of `FirestoreErrorDomain`.
+    /// - Parameters:
+    ///   - source: the server, the cache, or the server with the cache when it cannot be reached.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the snapshot, or with an `NSError` of
+    ///     `FirestoreErrorDomain`: `unavailable` when the source cannot be reached or does not have the document,
+    ///     otherwise the server's code.
     public func getDocument(
         source: FirestoreSource, completion: @escaping (DocumentSnapshot?, (any Error)?) -> Void
     ) {
@@ -193,6 +241,8 @@ public final class DocumentReference: Sendable {
     }
 
     /// Reads the document once from a given source.
+    /// - Parameter source: the server, the cache, or the server with the cache when it cannot be reached.
+    /// - Returns: the document's state; `exists` is false when there is no document.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when the source cannot be reached or does not
     ///   have the document, otherwise the server's code. `CancellationError` when the task is cancelled.
     @discardableResult
@@ -203,8 +253,13 @@ public final class DocumentReference: Sendable {
     /// Reads the document once and decodes it.
     /// - Parameters:
     ///   - type: an optional type decodes a document that does not exist as nil.
-    ///   - serverTimestampBehavior: the value of pending server timestamps.
-    ///   - completion: receives the value, a `DecodingError`, or an `NSError` of `FirestoreErrorDomain`.
+    ///   - serverTimestampBehavior: the value of server timestamps whose write is pending: null, an estimate or the
+    ///     previous value.
+    ///   - decoder: decodes the data: its strategies determine the form of dates, data and keys.
+    ///   - source: the server, the cache, or the server with the cache when it cannot be reached.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the value, a `DecodingError` when the data does
+    ///     not match the type, or an `NSError` of `FirestoreErrorDomain`: `unavailable` when the source cannot be
+    ///     reached or does not have the document.
     public func getDocument<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
         decoder: Firestore.Decoder = Firestore.Decoder(), source: FirestoreSource = .default,
@@ -221,9 +276,14 @@ public final class DocumentReference: Sendable {
     /// Reads the document once and decodes it.
     /// - Parameters:
     ///   - type: an optional type decodes a document that does not exist as nil.
-    ///   - serverTimestampBehavior: the value of pending server timestamps.
+    ///   - serverTimestampBehavior: the value of server timestamps whose write is pending: null, an estimate or the
+    ///     previous value.
+    ///   - decoder: decodes the data: its strategies determine the form of dates, data and keys.
+    ///   - source: the server, the cache, or the server with the cache when it cannot be reached.
+    /// - Returns: the decoded value.
     /// - Throws: `DecodingError` when the data does not match the type; an `NSError` of `FirestoreErrorDomain` when the
-    ///   read fails; `CancellationError` when the task is cancelled.
+    ///   read fails: `unavailable` when the source cannot be reached or does not have the document. `CancellationError`
+    ///   when the task is cancelled.
     @discardableResult
     nonisolated(nonsending) public func getDocument<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
@@ -235,8 +295,11 @@ public final class DocumentReference: Sendable {
     // MARK: Listening
 
     /// Listens to the document, without events for changes of only the metadata.
-    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
-    ///   listening.
+    /// - Parameter listener: runs on `FirestoreSettings.dispatchQueue` with each snapshot, or with an `NSError` of
+    ///   `FirestoreErrorDomain`, which ends the listening. The first snapshot usually comes from the cache, also
+    ///   offline, and another one from the server.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         _ listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
@@ -247,7 +310,11 @@ public final class DocumentReference: Sendable {
     /// Listens to the document.
     /// - Parameters:
     ///   - includeMetadataChanges: whether the listener also runs when only the metadata changed.
-    ///   - listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the listening.
+    ///   - listener: runs on `FirestoreSettings.dispatchQueue` with each snapshot, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, which ends the listening. The first snapshot usually comes from the cache, also
+    ///     offline, and another one from the server.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool, listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
@@ -257,8 +324,13 @@ public final class DocumentReference: Sendable {
     }
 
     /// Listens to the document.
-    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
-    ///   listening.
+    /// - Parameters:
+    ///   - options: the source, and whether the listener also runs when only the metadata changed.
+    ///   - listener: runs on `FirestoreSettings.dispatchQueue` with each snapshot, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, which ends the listening. The first snapshot usually comes from the cache, also
+    ///     offline, and another one from the server.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         options: SnapshotListenOptions, listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
@@ -279,7 +351,8 @@ public final class DocumentReference: Sendable {
         return DocumentSnapshot(
             firestore: firestore, key: key, document: document,
             metadata: SnapshotMetadata(
-                hasPendingWrites: document != nil && view.mutatedKeys.contains(key), isFromCache: view.isFromCache))
+                hasPendingWrites: document != nil && view.mutatedKeys.contains(key), isFromCache: view.isFromCache),
+            readTime: view.readTime.timestamp)
     }
 }
 

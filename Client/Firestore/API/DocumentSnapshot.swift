@@ -9,14 +9,20 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     let key: ResourcePath
     /// nil when the document does not exist.
     let document: ClientDocument?
+    let readTime: HearthModel.Timestamp
     /// Whether the snapshot is from the cache, and whether it contains local writes.
     public let metadata: SnapshotMetadata
 
-    init(firestore: Firestore, key: ResourcePath, document: ClientDocument?, metadata: SnapshotMetadata) {
+    /// - Parameter readTime: the version of the server's data that was read, when it is later than the document's.
+    init(
+        firestore: Firestore, key: ResourcePath, document: ClientDocument?, metadata: SnapshotMetadata,
+        readTime: HearthModel.Timestamp = .none
+    ) {
         self.firestore = firestore
         self.key = key
         self.document = document
         self.metadata = metadata
+        self.readTime = readTime
     }
 
     /// Whether the document exists.
@@ -28,13 +34,16 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     /// The last segment of the document's path.
     public var documentID: String { key.segments[key.segments.count - 1] }
 
-    /// All fields; nil when the document does not exist. Numbers and Booleans are `NSNumber`: on Linux only these can
-    /// be cast to every number type of Swift.
+    /// All fields. Numbers and Booleans are `NSNumber`: on Linux only these can be cast to every number type of Swift.
+    /// Pending server timestamps are null.
+    /// - Returns: the fields; nil when the document does not exist.
     @discardableResult
     public func data() -> [String: Any]? { data(with: .none) }
 
-    /// All fields; nil when the document does not exist.
-    /// - Parameter serverTimestampBehavior: the value of pending server timestamps.
+    /// All fields.
+    /// - Parameter serverTimestampBehavior: the value of server timestamps whose write is pending: null, an estimate or
+    ///   the previous value.
+    /// - Returns: the fields; nil when the document does not exist.
     @discardableResult
     public func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any]? {
         document.map { fields($0, serverTimestampBehavior) }
@@ -44,15 +53,18 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
         UserDataWriter(firestore: firestore, behavior: behavior).map(document.fields)
     }
 
-    /// The value of a field; nil when the field or the document does not exist.
-    /// - Parameter field: a string with dots or a `FieldPath`.
+    /// The value of a field.
+    /// - Parameter field: a string with dots or a `FieldPath`. Any other type ends the program.
+    /// - Returns: the value; `NSNull` for null, nil when the field or the document does not exist.
     @discardableResult
     public func get(_ field: Any) -> Any? { get(field, serverTimestampBehavior: .none) }
 
-    /// The value of a field; nil when the field or the document does not exist.
+    /// The value of a field.
     /// - Parameters:
-    ///   - field: a string with dots or a `FieldPath`.
-    ///   - serverTimestampBehavior: the value of pending server timestamps.
+    ///   - field: a string with dots or a `FieldPath`. Any other type ends the program.
+    ///   - serverTimestampBehavior: the value of server timestamps whose write is pending: null, an estimate or the
+    ///     previous value.
+    /// - Returns: the value; `NSNull` for null, nil when the field or the document does not exist.
     @discardableResult
     public func get(_ field: Any, serverTimestampBehavior: ServerTimestampBehavior) -> Any? {
         let path = orTrap { () throws(Status) in try FieldPath.parse(any: field, what: "Field in get()") }
@@ -62,11 +74,18 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
         }
     }
 
-    /// The value of a field; nil when the field or the document does not exist.
-    /// - Parameter field: a string with dots or a `FieldPath`.
+    /// The value of a field.
+    /// - Parameter field: a string with dots or a `FieldPath`. Any other type ends the program.
+    /// - Returns: the value; `NSNull` for null, nil when the field or the document does not exist.
     public subscript(field: Any) -> Any? { self.get(field) }
 
     /// Decodes the document.
+    /// - Parameters:
+    ///   - type: the type of the result. An optional type decodes a document that does not exist as nil.
+    ///   - serverTimestampBehavior: the value of server timestamps whose write is pending: null, an estimate or the
+    ///     previous value.
+    ///   - decoder: decodes the data: its strategies determine the form of dates, data and keys.
+    /// - Returns: the decoded value.
     /// - Throws: `DecodingError` when the data does not match the type, or when the document does not exist and `T` is
     ///   not optional.
     @discardableResult

@@ -7,6 +7,7 @@ extension Firestore {
 
     /// A reference to a collection.
     /// - Parameter collectionPath: an odd number of segments joined by `/`. The program ends for any other path.
+    /// - Returns: the reference. Nothing is read.
     @discardableResult
     public func collection(_ collectionPath: String) -> CollectionReference {
         orTrap { () throws(Status) in
@@ -16,6 +17,7 @@ extension Firestore {
 
     /// A reference to a document.
     /// - Parameter documentPath: an even number of segments joined by `/`. The program ends for any other path.
+    /// - Returns: the reference. Nothing is read.
     @discardableResult
     public func document(_ documentPath: String) -> DocumentReference {
         orTrap { () throws(Status) in
@@ -25,6 +27,7 @@ extension Firestore {
 
     /// A query over all documents in all collections with this id.
     /// - Parameter collectionID: one segment, without `/`. The program ends for any other string.
+    /// - Returns: the query, not yet run.
     @discardableResult
     public func collectionGroup(_ collectionID: String) -> Query {
         orTrap { () throws(Status) in
@@ -35,6 +38,7 @@ extension Firestore {
     }
 
     /// A new, empty batch of writes.
+    /// - Returns: the batch. Its writes are made by `WriteBatch.commit()`.
     @discardableResult
     public func batch() -> WriteBatch { WriteBatch(firestore: self) }
 
@@ -46,7 +50,8 @@ extension Firestore {
     // MARK: Network
 
     /// Enables the network, and sends the writes that wait.
-    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain` when the client has ended.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
+    ///   `FirestoreErrorDomain` when the client has ended.
     public func enableNetwork(completion: (((any Error)?) -> Void)? = nil) {
         engine.enableNetwork(completion: handler(completion))
     }
@@ -59,7 +64,8 @@ extension Firestore {
     }
 
     /// Disables the network. Until it is enabled again, reads come from the cache and writes wait.
-    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain` when the client has ended.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
+    ///   `FirestoreErrorDomain` when the client has ended.
     public func disableNetwork(completion: (((any Error)?) -> Void)? = nil) {
         engine.disableNetwork(completion: handler(completion))
     }
@@ -72,8 +78,8 @@ extension Firestore {
     }
 
     /// Waits until the server has answered all writes of the present user that are pending now.
-    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `cancelled` when the user
-    ///   changes before that.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
+    ///   `FirestoreErrorDomain`: `cancelled` when the user changes before that.
     public func waitForPendingWrites(completion: @escaping ((any Error)?) -> Void) {
         engine.waitForPendingWrites(completion: handler(completion))
     }
@@ -86,6 +92,8 @@ extension Firestore {
     }
 
     /// Adds a listener that runs after all snapshot listeners have received a consistent state.
+    /// - Parameter listener: runs on `FirestoreSettings.dispatchQueue` after the snapshot listeners of the same change.
+    /// - Returns: the registration. The listener runs until its `remove()` is called.
     @discardableResult
     public func addSnapshotsInSyncListener(_ listener: @escaping () -> Void) -> any ListenerRegistration & Sendable {
         let registration = SnapshotListener(firestore: self)
@@ -98,24 +106,26 @@ extension Firestore {
     // MARK: Termination
 
     /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program.
-    /// - Parameter completion: receives nil when the instance has ended.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil when the instance has ended.
     public func terminate(completion: (((any Error)?) -> Void)? = nil) {
         run(completion) { [self] () throws(Status) in await shutDown() }
     }
 
     /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program.
-    /// - Throws: nothing; Apple's signature has `throws`.
+    /// - Throws: nothing; Apple's signature has `throws`. Cancellation has no effect: the call waits until the instance
+    ///   has ended.
     nonisolated(nonsending) public func terminate() async throws { await shutDown() }
 
     /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`.
-    /// - Parameter completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `failedPrecondition` when the
-    ///   cache is in use.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
+    ///   `FirestoreErrorDomain`: `failedPrecondition` when the cache is in use.
     public func clearPersistence(completion: (((any Error)?) -> Void)? = nil) {
         run(completion) { [self] () throws(Status) in try await clearCache() }
     }
 
     /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `failedPrecondition` when the cache is in use.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: `failedPrecondition` when the cache is in use. Cancellation
+    ///   has no effect.
     nonisolated(nonsending) public func clearPersistence() async throws {
         do {
             try await clearCache()
@@ -129,8 +139,8 @@ extension Firestore {
     /// Replaces the indexes of the cache.
     /// - Parameters:
     ///   - configuration: the contents of a `firestore.indexes.json`.
-    ///   - completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the
-    ///     configuration is invalid.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
+    ///     `FirestoreErrorDomain`: `invalidArgument` when the configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ configuration: String, completion: (((any Error)?) -> Void)? = nil) {
         engine.setIndexConfiguration(configuration, completion: handler(completion))
@@ -139,6 +149,7 @@ extension Firestore {
     /// Replaces the indexes of the cache.
     /// - Parameter configuration: the contents of a `firestore.indexes.json`.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the configuration is invalid.
+    ///   `CancellationError` when the task is cancelled; the configuration may still be applied.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     nonisolated(nonsending) public func setIndexConfiguration(_ configuration: String) async throws {
         try await waiting { engine.setIndexConfiguration(configuration, completion: $0) }
@@ -147,8 +158,8 @@ extension Firestore {
     /// Replaces the indexes of the cache.
     /// - Parameters:
     ///   - stream: the contents of a `firestore.indexes.json`, in UTF-8.
-    ///   - completion: receives nil, or an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the
-    ///     configuration is invalid.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
+    ///     `FirestoreErrorDomain`: `invalidArgument` when the configuration is invalid.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     public func setIndexConfiguration(_ stream: InputStream, completion: (((any Error)?) -> Void)? = nil) {
         do {
@@ -161,6 +172,7 @@ extension Firestore {
     /// Replaces the indexes of the cache.
     /// - Parameter stream: the contents of a `firestore.indexes.json`, in UTF-8.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `invalidArgument` when the configuration is invalid.
+    ///   `CancellationError` when the task is cancelled; the configuration may still be applied.
     @available(*, deprecated, message: "Use persistentCacheIndexManager.")
     nonisolated(nonsending) public func setIndexConfiguration(_ stream: InputStream) async throws {
         do {

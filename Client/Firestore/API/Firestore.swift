@@ -45,17 +45,21 @@ public final class Firestore: Sendable {
 
     /// The default database of the default app. The program ends when the app is not configured: call
     /// `FirebaseApp.configure()` first.
+    /// - Returns: the same instance at each call, until it is terminated.
     @discardableResult
     public class func firestore() -> Firestore { firestore(database: DatabaseName.defaultDatabase) }
 
     /// The default database of an app.
+    /// - Parameter app: a configured app.
+    /// - Returns: the same instance for the same app, until it is terminated.
     @discardableResult
     public class func firestore(app: FirebaseApp) -> Firestore {
         firestore(app: app, database: DatabaseName.defaultDatabase)
     }
 
     /// A database of the default app. The program ends when the app is not configured.
-    /// - Parameter database: the database's id; `(default)` for the default database.
+    /// - Parameter database: the database's id; `(default)` for the default database. An empty id ends the program.
+    /// - Returns: the same instance for the same database, until it is terminated.
     @discardableResult
     public class func firestore(database: String) -> Firestore {
         let app = orTrap { () throws(Status) in
@@ -68,8 +72,11 @@ public final class Firestore: Sendable {
         return firestore(app: app, database: database)
     }
 
-    /// A database of an app. Returns the same instance for the same app and database, until it is terminated.
-    /// - Parameter database: the database's id; `(default)` for the default database. An empty id ends the program.
+    /// A database of an app.
+    /// - Parameters:
+    ///   - app: a configured app.
+    ///   - database: the database's id; `(default)` for the default database. An empty id ends the program.
+    /// - Returns: the same instance for the same app and database, until it is terminated.
     @discardableResult
     public class func firestore(app: FirebaseApp, database: String) -> Firestore {
         instance(app: app, database: database, factory: .standard)
@@ -174,6 +181,7 @@ public final class Firestore: Sendable {
     }
 
     /// Writes details to standard error, or stops it. Warnings are always written.
+    /// - Parameter isEnabled: whether details are written. The setting is that of the program, for all instances.
     public class func enableLogging(_ isEnabled: Bool) { Log.setVerbose(isEnabled) }
 
     var isPersistent: Bool { state.with { $0.settings.isPersistent } }

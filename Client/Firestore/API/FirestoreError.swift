@@ -5,6 +5,10 @@ internal import HearthModel
 public let FirestoreErrorDomain: String = "FIRFirestoreErrorDomain"
 
 /// Lets `case FirestoreErrorCode.unavailable:` and `catch FirestoreErrorCode.unavailable` match errors.
+/// - Parameters:
+///   - code: the code in the pattern.
+///   - error: any error.
+/// - Returns: whether the error is of `FirestoreErrorDomain` and has the code.
 public func ~= (code: FirestoreErrorCode.Code, error: any Error) -> Bool {
     let error = error as NSError
     return error.domain == FirestoreErrorDomain && error.code == code.rawValue

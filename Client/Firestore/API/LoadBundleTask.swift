@@ -20,6 +20,7 @@ public final class LoadBundleTask {
     }
 
     /// Removes one observer.
+    /// - Parameter handle: what `addObserver(_:)` returned. Any other handle has no effect.
     public func removeObserverWith(handle: LoadBundleObserverHandle) { loading.remove(handle) }
 
     /// Removes all observers.
@@ -27,9 +28,12 @@ public final class LoadBundleTask {
 }
 
 extension Firestore {
-    /// Loads a bundle's documents and named queries into the cache.
-    /// - Parameter completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`, for example
-    ///   `dataLoss` for an invalid bundle.
+    /// Loads a bundle's documents and named queries into the cache. It needs no network.
+    /// - Parameters:
+    ///   - bundleData: the bundle: the bytes of a file that `hearth bundle build` or a server SDK made.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the last progress, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, for example `dataLoss` for an invalid bundle.
+    /// - Returns: the task, which reports progress to its observers. The loading continues when it is released.
     @discardableResult
     public func loadBundle(
         _ bundleData: Data, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
@@ -37,11 +41,13 @@ extension Firestore {
         LoadBundleTask(BundleLoading.start(self, BundleSource(bundleData), completion.map { Carried($0) }))
     }
 
-    /// Loads a bundle's documents and named queries into the cache.
+    /// Loads a bundle's documents and named queries into the cache. It needs no network.
     /// - Parameters:
     ///   - bundleStream: the stream of a file or of data. On Linux, Foundation's `InputStream(url:)` with any other URL
     ///     ends the program: use `loadBundle(from:)` for these.
-    ///   - completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the last progress, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, for example `dataLoss` for an invalid bundle.
+    /// - Returns: the task, which reports progress to its observers. The loading continues when it is released.
     @discardableResult
     public func loadBundle(
         _ bundleStream: InputStream, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
@@ -54,9 +60,10 @@ extension Firestore {
     /// - Parameters:
     ///   - url: a URL with the scheme `file`, `http` or `https`; any other ends the program. A bundle from a server has
     ///     at most 256 MiB.
-    ///   - completion: receives the last progress, or an `NSError` of `FirestoreErrorDomain`: `notFound`,
-    ///     `permissionDenied` or `unavailable` by the server's answer, `resourceExhausted` when the bundle is too
-    ///     large.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` and receives the last progress, or an `NSError` of
+    ///     `FirestoreErrorDomain`: `notFound`, `permissionDenied` or `unavailable` by the server's answer,
+    ///     `resourceExhausted` when the bundle is too large.
+    /// - Returns: the task, which reports progress to its observers. The loading continues when it is released.
     @discardableResult
     public func loadBundle(
         from url: URL, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
@@ -68,6 +75,7 @@ extension Firestore {
     /// Loads a bundle from a file or a server. The request to the server has no credentials.
     /// - Parameter url: a URL with the scheme `file`, `http` or `https`; any other ends the program. A bundle from a
     ///   server has at most 256 MiB.
+    /// - Returns: the last progress: its `state` is `success`.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `notFound`, `permissionDenied` or `unavailable` by the
     ///   server's answer, `resourceExhausted` when the bundle is too large. `CancellationError` when the task is
     ///   cancelled; the loading continues.
@@ -77,7 +85,9 @@ extension Firestore {
         return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
-    /// Loads a bundle's documents and named queries into the cache.
+    /// Loads a bundle's documents and named queries into the cache. It needs no network.
+    /// - Parameter bundleData: the bundle: the bytes of a file that `hearth bundle build` or a server SDK made.
+    /// - Returns: the last progress: its `state` is `success`.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`, for example `dataLoss` for an invalid bundle.
     ///   `CancellationError` when the task is cancelled; the loading continues.
     @discardableResult
@@ -86,7 +96,9 @@ extension Firestore {
         return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
-    /// Loads a bundle's documents and named queries into the cache.
+    /// Loads a bundle's documents and named queries into the cache. It needs no network.
+    /// - Parameter bundleStream: the stream of a file or of data, not yet opened.
+    /// - Returns: the last progress: its `state` is `success`.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`, for example `dataLoss` for an invalid bundle.
     ///   `CancellationError` when the task is cancelled; the loading continues.
     @discardableResult
@@ -95,8 +107,11 @@ extension Firestore {
         return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
-    /// Returns a named query of a loaded bundle.
-    /// - Parameter completion: receives the query; nil when there is none with this name.
+    /// Finds a named query of a loaded bundle. It reads only the cache.
+    /// - Parameters:
+    ///   - name: the query's name in the bundle.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the query; with nil when there is none with this
+    ///     name.
     public func getQuery(named name: String, completion: @escaping (Query?) -> Void) {
         let carried = Carried(completion)
         engine.namedQuery(name) { [self] query in
@@ -104,7 +119,9 @@ extension Firestore {
         }
     }
 
-    /// Returns a named query of a loaded bundle; nil when there is none with this name.
+    /// Finds a named query of a loaded bundle. It reads only the cache.
+    /// - Parameter name: the query's name in the bundle.
+    /// - Returns: the query; nil when there is none with this name.
     @discardableResult
     nonisolated(nonsending) public func getQuery(named name: String) async -> Query? {
         await withCheckedContinuation { continuation in

@@ -8,6 +8,7 @@ public final class MemoryCacheSettings: NSObject, LocalCacheSettings, @unchecked
     /// A cache that removes documents as soon as nothing refers to them.
     public convenience override init() { self.init(garbageCollectorSettings: MemoryEagerGCSetting()) }
 
+    /// A cache that removes documents as the given settings say.
     /// - Parameter garbageCollectorSettings: `MemoryEagerGCSetting` or `MemoryLRUGCSettings`.
     public init(garbageCollectorSettings: any MemoryGarbageCollectorSettings & NSObjectProtocol) {
         collector = garbageCollectorSettings

@@ -12,6 +12,7 @@ public final class PersistentCacheSettings: NSObject, LocalCacheSettings, Sendab
         self.init(sizeBytes: NSNumber(value: FirestoreSettings.defaultCacheSizeBytes))
     }
 
+    /// A cache of a given size in the default directory.
     /// - Parameter sizeBytes: the size in bytes at which documents are removed: at least 1 MiB (1,048,576), or
     ///   `FirestoreCacheSizeUnlimited`. The program ends for any other size.
     public convenience init(sizeBytes: NSNumber) {

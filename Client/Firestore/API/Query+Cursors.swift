@@ -6,26 +6,34 @@ extension Query {
     // MARK: By values
 
     /// Starts the result at the given values, inclusive.
-    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order. More values than clauses
+    ///   end the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func start(at fieldValues: [Any]) -> Query {
         withStart(true) { () throws(Status) in try values(fieldValues) }
     }
 
     /// Starts the result after the given values, exclusive.
-    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order. More values than clauses
+    ///   end the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func start(after fieldValues: [Any]) -> Query {
         withStart(false) { () throws(Status) in try values(fieldValues) }
     }
 
     /// Ends the result at the given values, inclusive.
-    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order. More values than clauses
+    ///   end the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func end(at fieldValues: [Any]) -> Query { withEnd(true) { () throws(Status) in try values(fieldValues) } }
 
     /// Ends the result before the given values, exclusive.
-    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order; at most one per clause.
+    /// - Parameter fieldValues: the values of the first `order(by:)` clauses, in their order. More values than clauses
+    ///   end the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func end(before fieldValues: [Any]) -> Query {
         withEnd(false) { () throws(Status) in try values(fieldValues) }
@@ -34,28 +42,36 @@ extension Query {
     // MARK: By documents
 
     /// Starts the result at a document, inclusive.
-    /// - Parameter document: must exist and have all fields of the order.
+    /// - Parameter document: a snapshot of the same `Firestore` instance, of a document that exists and has all fields
+    ///   of the order. Any other ends the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func start(atDocument document: DocumentSnapshot) -> Query {
         withStart(true) { () throws(Status) in try values(of: document) }
     }
 
     /// Starts the result after a document, exclusive.
-    /// - Parameter document: must exist and have all fields of the order.
+    /// - Parameter document: a snapshot of the same `Firestore` instance, of a document that exists and has all fields
+    ///   of the order. Any other ends the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func start(afterDocument document: DocumentSnapshot) -> Query {
         withStart(false) { () throws(Status) in try values(of: document) }
     }
 
     /// Ends the result at a document, inclusive.
-    /// - Parameter document: must exist and have all fields of the order.
+    /// - Parameter document: a snapshot of the same `Firestore` instance, of a document that exists and has all fields
+    ///   of the order. Any other ends the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func end(atDocument document: DocumentSnapshot) -> Query {
         withEnd(true) { () throws(Status) in try values(of: document) }
     }
 
     /// Ends the result before a document, exclusive.
-    /// - Parameter document: must exist and have all fields of the order.
+    /// - Parameter document: a snapshot of the same `Firestore` instance, of a document that exists and has all fields
+    ///   of the order. Any other ends the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func end(beforeDocument document: DocumentSnapshot) -> Query {
         withEnd(false) { () throws(Status) in try values(of: document) }

@@ -33,12 +33,15 @@ public class Query: @unchecked Sendable, Hashable {
     // MARK: Reading
 
     /// Runs the query once at the server, or in the cache when the server cannot be reached.
-    /// - Parameter completion: receives the result, or an `NSError` of `FirestoreErrorDomain`.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` with the result, or with an `NSError` of
+    ///   `FirestoreErrorDomain`, which has the server's code, for example `permissionDenied`. Offline it receives what
+    ///   the cache has, which may be empty.
     public func getDocuments(completion: @escaping (QuerySnapshot?, (any Error)?) -> Void) {
         getDocuments(source: .default, completion: completion)
     }
 
     /// Runs the query once at the server, or in the cache when the server cannot be reached.
+    /// - Returns: the result; offline what the cache has, which may be empty: see `QuerySnapshot.metadata`.
     /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`.
     ///   `CancellationError` when the task is cancelled.
     @discardableResult
@@ -47,14 +50,19 @@ public class Query: @unchecked Sendable, Hashable {
     }
 
     /// Runs the query once in a given source.
-    /// - Parameter completion: receives the result, or an `NSError` of `FirestoreErrorDomain`: `unavailable` when only
-    ///   the server was requested and cannot be reached.
+    /// - Parameters:
+    ///   - source: the server, the cache, or the server with the cache when it cannot be reached.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the result, or with an `NSError` of
+    ///     `FirestoreErrorDomain`: `unavailable` when only the server was requested and cannot be reached, otherwise
+    ///     the server's code.
     public func getDocuments(source: FirestoreSource, completion: @escaping (QuerySnapshot?, (any Error)?) -> Void) {
         orTrap(validateForRun)
         OneTimeRead.documents(self, source, firestore.handler(completion))
     }
 
     /// Runs the query once in a given source.
+    /// - Parameter source: the server, the cache, or the server with the cache when it cannot be reached.
+    /// - Returns: the result; from the cache it may be empty: see `QuerySnapshot.metadata`.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: `unavailable` when only the server was requested and cannot be
     ///   reached, otherwise the server's code. `CancellationError` when the task is cancelled.
     @discardableResult
@@ -73,8 +81,11 @@ public class Query: @unchecked Sendable, Hashable {
     // MARK: Listening
 
     /// Listens to the result, without events for changes of only the metadata.
-    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
-    ///   listening.
+    /// - Parameter listener: runs on `FirestoreSettings.dispatchQueue` with each snapshot, or with an `NSError` of
+    ///   `FirestoreErrorDomain`, which ends the listening. The first snapshot usually comes from the cache, also
+    ///   offline, and another one from the server.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         _ listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
@@ -85,7 +96,11 @@ public class Query: @unchecked Sendable, Hashable {
     /// Listens to the result.
     /// - Parameters:
     ///   - includeMetadataChanges: whether the listener also runs when only the metadata changed.
-    ///   - listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the listening.
+    ///   - listener: runs on `FirestoreSettings.dispatchQueue` with each snapshot, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, which ends the listening. The first snapshot usually comes from the cache, also
+    ///     offline, and another one from the server.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool, listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
@@ -95,8 +110,13 @@ public class Query: @unchecked Sendable, Hashable {
     }
 
     /// Listens to the result.
-    /// - Parameter listener: receives each snapshot, or an `NSError` of `FirestoreErrorDomain`, which ends the
-    ///   listening.
+    /// - Parameters:
+    ///   - options: the source, and whether the listener also runs when only the metadata changed.
+    ///   - listener: runs on `FirestoreSettings.dispatchQueue` with each snapshot, or with an `NSError` of
+    ///     `FirestoreErrorDomain`, which ends the listening. The first snapshot usually comes from the cache, also
+    ///     offline, and another one from the server.
+    /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
+    ///   registration is released.
     @discardableResult
     public func addSnapshotListener(
         options: SnapshotListenOptions, listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
@@ -117,7 +137,9 @@ public class Query: @unchecked Sendable, Hashable {
     public var count: AggregateQuery { aggregate([AggregateField.count()]) }
 
     /// Aggregations over the matching documents.
-    /// - Parameter aggregateFields: at least one.
+    /// - Parameter aggregateFields: 1 to 5 aggregations. An empty list ends the program; the server responds to more
+    ///   than 5 with `invalidArgument`.
+    /// - Returns: the aggregations, not yet computed.
     @discardableResult
     public func aggregate(_ aggregateFields: [AggregateField]) -> AggregateQuery {
         orTrap { () throws(Status) in try AggregateQuery(query: self, fields: aggregateFields) }
@@ -126,14 +148,16 @@ public class Query: @unchecked Sendable, Hashable {
     // MARK: Limits
 
     /// Limits the result to the first documents.
-    /// - Parameter limit: greater than 0.
+    /// - Parameter limit: the number of documents, greater than 0. Any other number ends the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func limit(to limit: Int) -> Query {
         orTrap { () throws(Status) in try limited(limit, .first) }
     }
 
     /// Limits the result to the last documents, in the query's order. It requires an `order(by:)`.
-    /// - Parameter limit: greater than 0.
+    /// - Parameter limit: the number of documents, greater than 0. Any other number ends the program.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func limit(toLast limit: Int) -> Query {
         orTrap { () throws(Status) in try limited(limit, .last) }
@@ -152,20 +176,34 @@ public class Query: @unchecked Sendable, Hashable {
     // MARK: Orders
 
     /// Sorts the result by a field in ascending order. Documents without the field are not in the result.
+    /// - Parameter field: the field's path with dots, for example `address.city`. Names with other characters need a
+    ///   `FieldPath`.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func order(by field: String) -> Query { order(by: field, descending: false) }
 
     /// Sorts the result by a field in ascending order. Documents without the field are not in the result.
+    /// - Parameter path: the field's path; `FieldPath.documentID()` for the document's id.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func order(by path: FieldPath) -> Query { order(by: path, descending: false) }
 
     /// Sorts the result by a field. Documents without the field are not in the result.
+    /// - Parameters:
+    ///   - field: the field's path with dots, for example `address.city`. Names with other characters need a
+    ///     `FieldPath`.
+    ///   - descending: true for descending, false for ascending order.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func order(by field: String, descending: Bool) -> Query {
         orTrap { () throws(Status) in try ordered(try FieldPath.parse(field), descending) }
     }
 
     /// Sorts the result by a field. Documents without the field are not in the result.
+    /// - Parameters:
+    ///   - path: the field's path; `FieldPath.documentID()` for the document's id.
+    ///   - descending: true for descending, false for ascending order.
+    /// - Returns: a new query; this one does not change.
     @discardableResult
     public func order(by path: FieldPath, descending: Bool) -> Query {
         orTrap { () throws(Status) in try ordered(path.model, descending) }

@@ -39,7 +39,9 @@ public final class QuerySnapshot: Sendable, Hashable {
 
     /// The changes since the previous snapshot.
     /// - Parameter includeMetadataChanges: whether changes of only the metadata are included, as modifications. True
-    ///   requires a listener with `includeMetadataChanges`.
+    ///   requires a listener with `includeMetadataChanges`, otherwise it ends the program.
+    /// - Returns: the changes, in the order in which the indexes of `DocumentChange` count: removals first. In the
+    ///   first snapshot, all documents are additions.
     @discardableResult
     public func documentChanges(includeMetadataChanges: Bool) -> [DocumentChange] {
         orTrap { () throws(Status) in try checkedChanges(includeMetadataChanges: includeMetadataChanges) }
@@ -58,7 +60,8 @@ public final class QuerySnapshot: Sendable, Hashable {
         QueryDocumentSnapshot(
             firestore: query.firestore, found: document,
             metadata: SnapshotMetadata(
-                hasPendingWrites: view.mutatedKeys.contains(document.key), isFromCache: view.isFromCache))
+                hasPendingWrites: view.mutatedKeys.contains(document.key), isFromCache: view.isFromCache),
+            readTime: view.readTime.timestamp)
     }
 
     public static func == (left: QuerySnapshot, right: QuerySnapshot) -> Bool {

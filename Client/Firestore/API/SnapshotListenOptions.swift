@@ -19,12 +19,16 @@ public final class SnapshotListenOptions: Sendable, Hashable {
     }
 
     /// A copy with another source.
+    /// - Parameter source: the cache and the server, or the cache alone.
+    /// - Returns: the copy.
     @discardableResult
     public func withSource(_ source: ListenSource) -> SnapshotListenOptions {
         SnapshotListenOptions(source: source, includeMetadataChanges: includeMetadataChanges)
     }
 
     /// A copy with another value of `includeMetadataChanges`.
+    /// - Parameter includeMetadataChanges: whether the listener also runs when only the metadata changed.
+    /// - Returns: the copy.
     @discardableResult
     public func withIncludeMetadataChanges(_ includeMetadataChanges: Bool) -> SnapshotListenOptions {
         SnapshotListenOptions(source: source, includeMetadataChanges: includeMetadataChanges)

@@ -9,6 +9,7 @@ extension DocumentReference {
 
     /// The sequence of snapshots.
     /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
+    /// - Returns: the sequence. Nothing is read before it is iterated.
     @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> DocumentSnapshotsSequence {
         DocumentSnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
@@ -23,7 +24,9 @@ extension DocumentReference {
         private let includeMetadataChanges: Bool
 
         /// The sequence of a document's snapshots.
-        /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
+        /// - Parameters:
+        ///   - document: the document to listen to.
+        ///   - includeMetadataChanges: whether changes of only the metadata produce a snapshot.
         public init(_ document: DocumentReference, includeMetadataChanges: Bool) {
             self.document = document
             self.includeMetadataChanges = includeMetadataChanges
@@ -40,12 +43,15 @@ extension DocumentReference {
                 self.iterator = iterator
             }
 
-            /// The next snapshot; nil when the instance was terminated or the task was cancelled.
-            /// - Throws: an `NSError` of `FirestoreErrorDomain` when the listening fails.
+            /// Waits for the next snapshot. Snapshots that come meanwhile are kept, in their order.
+            /// - Returns: the snapshot; nil when the instance was terminated or the task was cancelled.
+            /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code when the listening fails.
+            ///   Cancellation throws nothing: the sequence ends.
             public mutating func next() async throws -> DocumentSnapshot? { try await iterator.next() }
         }
 
         /// Starts to listen.
+        /// - Returns: an iterator, which listens until it is released.
         public func makeAsyncIterator() -> AsyncIterator {
             AsyncIterator(
                 SnapshotStream.make { [document, includeMetadataChanges] continuation in
@@ -71,6 +77,7 @@ extension Query {
 
     /// The sequence of snapshots.
     /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
+    /// - Returns: the sequence. Nothing is read before it is iterated.
     @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> QuerySnapshotsSequence {
         QuerySnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
@@ -85,7 +92,9 @@ extension Query {
         private let includeMetadataChanges: Bool
 
         /// The sequence of a query's snapshots.
-        /// - Parameter includeMetadataChanges: whether changes of only the metadata produce a snapshot.
+        /// - Parameters:
+        ///   - query: the query to listen to.
+        ///   - includeMetadataChanges: whether changes of only the metadata produce a snapshot.
         public init(_ query: Query, includeMetadataChanges: Bool) {
             self.query = query
             self.includeMetadataChanges = includeMetadataChanges
@@ -102,12 +111,15 @@ extension Query {
                 self.iterator = iterator
             }
 
-            /// The next snapshot; nil when the instance was terminated or the task was cancelled.
-            /// - Throws: an `NSError` of `FirestoreErrorDomain` when the listening fails.
+            /// Waits for the next snapshot. Snapshots that come meanwhile are kept, in their order.
+            /// - Returns: the snapshot; nil when the instance was terminated or the task was cancelled.
+            /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code when the listening fails.
+            ///   Cancellation throws nothing: the sequence ends.
             public mutating func next() async throws -> QuerySnapshot? { try await iterator.next() }
         }
 
         /// Starts to listen.
+        /// - Returns: an iterator, which listens until it is released.
         public func makeAsyncIterator() -> AsyncIterator {
             orTrap(query.validateForRun)
             return AsyncIterator(

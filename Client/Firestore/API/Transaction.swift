@@ -14,8 +14,11 @@ public final class Transaction {
     }
 
     /// Reads a document at the server and bypasses the cache. It blocks the calling thread.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain`: assign it to the transaction's error pointer. `aborted` when
-    ///   the document changed between two reads, otherwise the server's code.
+    /// - Parameter document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: the document's state; `exists` is false when there is no document.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain`: assign it to the transaction's error pointer. `unavailable`
+    ///   when the server cannot be reached, `invalidArgument` after a write of the same attempt, `aborted` when the
+    ///   document changed between two reads, otherwise the server's code.
     @discardableResult
     public func getDocument(_ document: DocumentReference) throws -> DocumentSnapshot {
         orTrap { () throws(Status) in try requireOwn(document) }
@@ -45,20 +48,35 @@ public final class Transaction {
     }
 
     /// Creates or replaces a document.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: this transaction, for further calls.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference) -> Transaction {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key) }
     }
 
     /// Creates or replaces a document, or merges data into it.
-    /// - Parameter merge: true retains all fields that `data` does not contain; false replaces the document.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - merge: true retains all fields that `data` does not contain; false replaces the document.
+    /// - Returns: this transaction, for further calls.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference, merge: Bool) -> Transaction {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key, merge: merge) }
     }
 
     /// Writes only the given fields of a document.
-    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    /// - Returns: this transaction, for further calls.
     @discardableResult
     public func setData(
         _ data: [String: Any], forDocument document: DocumentReference, mergeFields: [Any]
@@ -67,6 +85,11 @@ public final class Transaction {
     }
 
     /// Creates or replaces a document with an encodable value.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    /// - Returns: this transaction, for further calls.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
@@ -76,7 +99,12 @@ public final class Transaction {
     }
 
     /// Merges an encodable value into a document, or replaces the document.
-    /// - Parameter merge: true retains all fields that the value does not contain; false replaces the document.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - merge: true retains all fields that the value does not contain; false replaces the document.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    /// - Returns: this transaction, for further calls.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
@@ -87,8 +115,12 @@ public final class Transaction {
     }
 
     /// Writes only the given fields of an encodable value.
-    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded
-    ///   value.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded value.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    /// - Returns: this transaction, for further calls.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
@@ -99,13 +131,18 @@ public final class Transaction {
     }
 
     /// Changes fields of a document that must exist.
-    /// - Parameter fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
+    /// - Parameters:
+    ///   - fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: this transaction, for further calls.
     @discardableResult
     public func updateData(_ fields: [AnyHashable: Any], forDocument document: DocumentReference) -> Transaction {
         add(document) { (builder) throws(Status) in try builder.update(fields, document.key) }
     }
 
     /// Deletes a document.
+    /// - Parameter document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: this transaction, for further calls.
     @discardableResult
     public func deleteDocument(_ document: DocumentReference) -> Transaction {
         add(document) { (_) throws(Status) in Mutation(key: document.key, kind: .delete) }
@@ -135,7 +172,9 @@ extension Firestore {
     ///   - updateBlock: runs on a background thread. It runs again when a document that it read has changed, at most 5
     ///     times. An error in its error pointer ends the transaction, unless the error comes from a read that may
     ///     succeed on retry.
-    ///   - completion: receives the return value of the last run, or the error.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the return value of the last run, or with the
+    ///     error: that of the block, or an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
+    ///     attempt, or `unavailable` when the server cannot be reached.
     public func runTransaction(
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,
         completion: @escaping (Any?, (any Error)?) -> Void
@@ -148,7 +187,9 @@ extension Firestore {
     ///   - options: nil for the default options.
     ///   - updateBlock: runs on a background thread. It runs again when a document that it read has changed, at most
     ///     `TransactionOptions.maxAttempts` times.
-    ///   - completion: receives the return value of the last run, or the error.
+    ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the return value of the last run, or with the
+    ///     error: that of the block, or an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
+    ///     attempt, or `unavailable` when the server cannot be reached.
     public func runTransaction(
         with options: TransactionOptions?, block updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,
         completion: @escaping (Any?, (any Error)?) -> Void
@@ -170,8 +211,10 @@ extension Firestore {
     /// Runs a transaction and returns the result of the last run of the block.
     /// - Parameter updateBlock: runs on a background thread. It runs again when a document that it read has changed, at
     ///   most 5 times.
+    /// - Returns: the return value of the last run of the block.
     /// - Throws: the error of the block; an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
-    ///   attempt; `CancellationError` when the task is cancelled.
+    ///   attempt, or `unavailable` when the server cannot be reached; `CancellationError` when the task is cancelled:
+    ///   no further attempt starts, and a commit that is under way may be made.
     @discardableResult
     nonisolated(nonsending) public func runTransaction(
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> sending Any?

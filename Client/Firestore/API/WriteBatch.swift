@@ -12,20 +12,35 @@ public final class WriteBatch {
     init(firestore: Firestore) { self.firestore = firestore }
 
     /// Creates or replaces a document.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: this batch, for further calls.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference) -> WriteBatch {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key) }
     }
 
     /// Creates or replaces a document, or merges data into it.
-    /// - Parameter merge: true retains all fields that `data` does not contain; false replaces the document.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - merge: true retains all fields that `data` does not contain; false replaces the document.
+    /// - Returns: this batch, for further calls.
     @discardableResult
     public func setData(_ data: [String: Any], forDocument document: DocumentReference, merge: Bool) -> WriteBatch {
         add(document) { (builder) throws(Status) in try builder.set(data, document.key, merge: merge) }
     }
 
     /// Writes only the given fields of a document.
-    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    /// - Parameters:
+    ///   - data: the fields: names and values. A document has at most 1 MiB (1,048,576 bytes), with maps and arrays in
+    ///     at most 20 levels.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in `data`.
+    /// - Returns: this batch, for further calls.
     @discardableResult
     public func setData(
         _ data: [String: Any], forDocument document: DocumentReference, mergeFields: [Any]
@@ -34,6 +49,11 @@ public final class WriteBatch {
     }
 
     /// Creates or replaces a document with an encodable value.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    /// - Returns: this batch, for further calls.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
@@ -43,7 +63,12 @@ public final class WriteBatch {
     }
 
     /// Merges an encodable value into a document, or replaces the document.
-    /// - Parameter merge: true retains all fields that the value does not contain; false replaces the document.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - merge: true retains all fields that the value does not contain; false replaces the document.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    /// - Returns: this batch, for further calls.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
@@ -54,8 +79,12 @@ public final class WriteBatch {
     }
 
     /// Writes only the given fields of an encodable value.
-    /// - Parameter mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded
-    ///   value.
+    /// - Parameters:
+    ///   - value: a value that is encoded as an object, such as a struct.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    ///   - mergeFields: field paths, as strings with dots or as `FieldPath`s. Each must occur in the encoded value.
+    ///   - encoder: encodes `value`: its strategies determine the form of dates, data and keys.
+    /// - Returns: this batch, for further calls.
     /// - Throws: `EncodingError` when the value cannot be encoded to an object.
     @discardableResult
     public func setData<T: Encodable>(
@@ -66,21 +95,29 @@ public final class WriteBatch {
     }
 
     /// Changes fields of a document that must exist.
-    /// - Parameter fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
+    /// - Parameters:
+    ///   - fields: the new values. The keys are field paths, as strings with dots or as `FieldPath`s.
+    ///   - document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: this batch, for further calls.
     @discardableResult
     public func updateData(_ fields: [AnyHashable: Any], forDocument document: DocumentReference) -> WriteBatch {
         add(document) { (builder) throws(Status) in try builder.update(fields, document.key) }
     }
 
     /// Deletes a document.
+    /// - Parameter document: a document of the same `Firestore` instance; any other ends the program.
+    /// - Returns: this batch, for further calls.
     @discardableResult
     public func deleteDocument(_ document: DocumentReference) -> WriteBatch {
         add(document) { (_) throws(Status) in Mutation(key: document.key, kind: .delete) }
     }
 
-    /// Commits the batch. The batch cannot be used afterwards.
-    /// - Parameter completion: receives nil after the server has committed the writes, or an `NSError` of
-    ///   `FirestoreErrorDomain`. For an empty batch it runs without a request.
+    /// Commits the batch: all of its writes or none. Its effects are visible to reads and listeners of this program at
+    /// once, also offline. Afterwards the batch cannot be used; that ends the program.
+    /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` after the server has answered: with nil when
+    ///   it has committed the writes, otherwise with an `NSError` of `FirestoreErrorDomain` that has the server's code.
+    ///   While the client is offline it waits; it receives `cancelled` when the instance is terminated. For an empty
+    ///   batch it runs without a request.
     public func commit(completion: (((any Error)?) -> Void)? = nil) {
         let done = firestore.handler(completion)
         guard let mutations = orTrap(take) else { return done(nil) }
@@ -88,8 +125,9 @@ public final class WriteBatch {
     }
 
     /// Commits the batch and waits until the server has committed it. The batch cannot be used afterwards.
-    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code. `CancellationError` when the task is
-    ///   cancelled; the writes remain queued.
+    /// - Throws: an `NSError` of `FirestoreErrorDomain` with the server's code, for example `permissionDenied`;
+    ///   `cancelled` when the instance is terminated. `CancellationError` when the task is cancelled; the writes remain
+    ///   queued.
     nonisolated(nonsending) public func commit() async throws {
         guard let mutations = orTrap(take) else { return }
         try await waiting { firestore.engine.write(mutations, completion: $0) }

@@ -2,16 +2,26 @@ internal import Foundation
 
 /// A type that `@DocumentID` supports.
 public protocol DocumentIDWrappable {
+    /// Converts a reference to the property's value.
+    /// - Parameter documentReference: the reference to the decoded document.
+    /// - Returns: the property's value.
+    /// - Throws: an error when the value cannot be converted; decoding then fails with it.
     static func wrap(_ documentReference: DocumentReference) throws -> Self
 }
 
 extension String: DocumentIDWrappable {
-    /// Converts a reference to the property's value.
+    /// The document's id.
+    /// - Parameter documentReference: the reference to the decoded document.
+    /// - Returns: the last segment of the path.
+    /// - Throws: nothing.
     public static func wrap(_ documentReference: DocumentReference) throws -> String { documentReference.documentID }
 }
 
 extension DocumentReference: DocumentIDWrappable {
-    /// Converts a reference to the property's value.
+    /// The reference, unchanged.
+    /// - Parameter documentReference: the reference to the decoded document.
+    /// - Returns: the reference.
+    /// - Throws: nothing.
     public static func wrap(_ documentReference: DocumentReference) throws -> Self {
         guard let reference = documentReference as? Self else { fatalError("DocumentReference has no subclasses.") }
         return reference
@@ -23,6 +33,7 @@ extension DocumentReference: DocumentIDWrappable {
 public struct DocumentID<Value: DocumentIDWrappable & Codable> {
     private var value: Value?
 
+    /// A property with a value, which is usually nil.
     /// - Parameter value: usually nil; another value is ignored when the document is written.
     public init(wrappedValue value: Value?) {
         if let value { Self.warn(of: value) }

@@ -6,6 +6,7 @@ public struct ExplicitNull<Value> {
     /// The value; nil is written as null.
     public var wrappedValue: Value?
 
+    /// A property with a value.
     /// - Parameter value: nil is written as null.
     public init(wrappedValue value: Value?) { wrappedValue = value }
 }

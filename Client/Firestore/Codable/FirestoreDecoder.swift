@@ -18,14 +18,22 @@ extension Firestore {
         public init() {}
 
         /// Decodes a value.
-        /// - Parameter container: a value in the form of `DocumentSnapshot.data()`, or a value inside it.
+        /// - Parameters:
+        ///   - type: the type of the result.
+        ///   - container: a value in the form of `DocumentSnapshot.data()`, or a value inside it.
+        /// - Returns: the decoded value.
         /// - Throws: `DecodingError` when the value does not match the type.
         public func decode<T: Decodable>(_ type: T.Type, from container: Any) throws -> T {
             try decode(type, from: container, in: nil)
         }
 
         /// Decodes a document.
-        /// - Parameter document: the value of `@DocumentID` properties.
+        /// - Parameters:
+        ///   - type: the type of the result.
+        ///   - container: a value in the form of `DocumentSnapshot.data()`, or `NSNull` for a document that does not
+        ///     exist.
+        ///   - document: the value of `@DocumentID` properties; nil when there are none.
+        /// - Returns: the decoded value.
         /// - Throws: `DecodingError` when the value does not match the type.
         public func decode<T: Decodable>(
             _ type: T.Type, from container: Any, in document: DocumentReference?

@@ -19,6 +19,8 @@ extension Firestore {
         public init() {}
 
         /// Encodes a value.
+        /// - Parameter value: what to encode: a value that is encoded as an object.
+        /// - Returns: the data, for `setData(_:)`.
         /// - Throws: `EncodingError.invalidValue` unless the value is encoded as an object.
         public func encode<T: Encodable>(_ value: T) throws -> [String: Any] {
             let coding = EncodingOptions(

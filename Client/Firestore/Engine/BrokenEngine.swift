@@ -42,6 +42,13 @@ final class BrokenEngine: FirestoreEngine {
     func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
     func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
 
+    func observePendingWrites(
+        onCount: @escaping @Sendable (Int) -> Void, onEnd: @escaping @Sendable (Status?) -> Void
+    ) -> EngineListener {
+        fail(onEnd)
+        return EngineListener {}
+    }
+
     func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] { throw reason }
     func commit(_ mutations: [Mutation]) async throws(Status) { throw reason }
     func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {

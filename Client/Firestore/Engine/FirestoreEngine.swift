@@ -20,6 +20,10 @@ protocol FirestoreEngine: AnyObject, Sendable {
 
     func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void)
     func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void)
+    /// - Parameter onEnd: the reason why no number follows; nil when the engine was terminated.
+    func observePendingWrites(
+        onCount: @escaping @Sendable (Int) -> Void, onEnd: @escaping @Sendable (Status?) -> Void
+    ) -> EngineListener
 
     func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument]
     func commit(_ mutations: [Mutation]) async throws(Status)

@@ -36,6 +36,13 @@ final class SyncClientEngine: FirestoreEngine {
         client.waitForPendingWrites(completion: completion)
     }
 
+    func observePendingWrites(
+        onCount: @escaping @Sendable (Int) -> Void, onEnd: @escaping @Sendable (Status?) -> Void
+    ) -> EngineListener {
+        let listener = client.observePendingWrites(onCount: onCount, onEnd: onEnd)
+        return EngineListener { [client] in client.remove(listener) }
+    }
+
     func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] { try await client.lookUp(keys) }
 
     func commit(_ mutations: [Mutation]) async throws(Status) { try await client.commit(mutations) }

@@ -6,6 +6,7 @@ internal import HearthModel
 public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
     let model: ModelFieldPath
 
+    /// The path of nested names, from the document's field to the innermost name.
     /// - Parameter fields: at least one name; none may be empty. The program ends for any other list.
     public init(_ fields: [String]) {
         model = orTrap { () throws(Status) in try Self.checked(fields) }
@@ -14,6 +15,7 @@ public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
     private init(model: ModelFieldPath) { self.model = model }
 
     /// The document's id, for queries.
+    /// - Returns: the path of the id.
     @discardableResult
     public class func documentID() -> FieldPath { FieldPath(model: .documentName) }
 

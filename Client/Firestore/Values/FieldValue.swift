@@ -22,46 +22,68 @@ public final class FieldValue: Sendable {
     private static let requestTime = FieldValue(.serverTimestamp)
 
     /// Removes the field. It is valid in `updateData`, and in `setData` with merge.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func delete() -> FieldValue { deletion }
 
     /// The time at which the server applies the write.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func serverTimestamp() -> FieldValue { requestTime }
 
-    /// Adds the elements that the array does not contain yet.
+    /// Adds the elements that the array does not contain yet. Any other value, or none, counts as an empty array.
+    /// - Parameter elements: the elements, which are no arrays and no `FieldValue`s.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func arrayUnion(_ elements: [Any]) -> FieldValue { FieldValue(.arrayUnion(Carried(elements))) }
 
-    /// Removes all equal elements from the array.
+    /// Removes all equal elements from the array. Any other value, or none, becomes an empty array.
+    /// - Parameter elements: the elements, which are no arrays and no `FieldValue`s.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func arrayRemove(_ elements: [Any]) -> FieldValue { FieldValue(.arrayRemove(Carried(elements))) }
 
     /// Adds to the number; any other value counts as 0.
+    /// - Parameter amount: the number to add; negative to subtract.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func increment(_ amount: Double) -> FieldValue { FieldValue(.increment(.double(amount))) }
     /// Adds to the number; any other value counts as 0.
+    /// - Parameter amount: the number to add; negative to subtract.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func increment(_ amount: Int64) -> FieldValue { FieldValue(.increment(.integer(amount))) }
 
     /// The smaller of the stored number and this one.
+    /// - Parameter value: the number to compare with.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func minimum(_ value: Double) -> FieldValue { FieldValue(.minimum(.double(value))) }
     /// The smaller of the stored number and this one.
+    /// - Parameter value: the number to compare with.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func minimum(_ value: Int64) -> FieldValue { FieldValue(.minimum(.integer(value))) }
 
     /// The greater of the stored number and this one.
+    /// - Parameter value: the number to compare with.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func maximum(_ value: Double) -> FieldValue { FieldValue(.maximum(.double(value))) }
     /// The greater of the stored number and this one.
+    /// - Parameter value: the number to compare with.
+    /// - Returns: the placeholder, for a value in the data of a write.
     @discardableResult
     public class func maximum(_ value: Int64) -> FieldValue { FieldValue(.maximum(.integer(value))) }
 
     /// A vector for similarity search.
+    /// - Parameter array: the elements: at most 2048 numbers.
+    /// - Returns: the vector.
     @discardableResult
     public class func vector(_ array: [Double]) -> VectorValue { VectorValue(array) }
     /// A vector for similarity search.
+    /// - Parameter array: the elements: at most 2048 numbers.
+    /// - Returns: the vector.
     @discardableResult
     public class func vector(_ array: [Float]) -> VectorValue { VectorValue(array.map(Double.init)) }
 

@@ -21,6 +21,7 @@ public final class Timestamp: Sendable {
     }
 
     /// The nearest timestamp to a date. The program ends for a date outside the years 1 to 9999.
+    /// - Parameter date: a date in the years 1 to 9999.
     public convenience init(date: Date) {
         let (seconds, nanoseconds) = orTrap { () throws(Status) in try Self.parts(of: date) }
         self.init(seconds: seconds, nanoseconds: nanoseconds)
@@ -48,6 +49,7 @@ public final class Timestamp: Sendable {
     }
 
     /// The nearest `Date`.
+    /// - Returns: the date. Its precision is about 100 nanoseconds.
     @discardableResult
     public func dateValue() -> Date {
         // Computed from 2001, as `Date` counts: a sum from 1970 would lose twice as much precision.
@@ -56,6 +58,9 @@ public final class Timestamp: Sendable {
     }
 
     /// The order of two timestamps.
+    /// - Parameter other: the timestamp to compare with.
+    /// - Returns: `orderedAscending` when this one is earlier, `orderedDescending` when it is later, otherwise
+    ///   `orderedSame`.
     @discardableResult
     public func compare(_ other: Timestamp) -> ComparisonResult {
         if self == other { return .orderedSame }

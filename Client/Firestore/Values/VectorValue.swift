@@ -5,7 +5,8 @@ public final class VectorValue: Hashable, Codable, Sendable, CustomStringConvert
     /// The elements of the vector.
     public let array: [Double]
 
-    /// - Parameter array: the elements of the vector.
+    /// A vector with the given elements.
+    /// - Parameter array: the elements: at most 2048 numbers.
     public init(_ array: [Double]) { self.array = array }
 
     private enum CodingKeys: String, CodingKey { case array }

@@ -132,6 +132,7 @@ package final class SyncClient: Sendable {
         listener.mute()
         core.enqueue { engine throws(Status) in
             engine.eventManager.removeInSyncListener(ObjectIdentifier(listener))
+            engine.pendingWrites.remove(ObjectIdentifier(listener))
             guard let query = listener.query else { return }
             listener.query = nil
             try engine.eventManager.remove(query)
@@ -208,6 +209,26 @@ package final class SyncClient: Sendable {
         let deliver = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in try engine.waitForPendingWrites { deliver($0) } }, refused: { deliver($0) })
+    }
+
+    /// Observes the number of the present user's batches that the server has not answered.
+    /// - Parameters:
+    ///   - onCount: receives the present number, and each one after a change.
+    ///   - onEnd: the reason why there are no more; nil when the client was terminated. No number follows.
+    package func observePendingWrites(
+        onCount: @escaping @Sendable (Int) -> Void, onEnd: @escaping @Sendable (Status?) -> Void
+    ) -> Listener {
+        let listener = Listener()
+        let callbacks = callbacks
+        let end: @Sendable (Status?) -> Void = { reason in callbacks { if listener.isActive { onEnd(reason) } } }
+        core.enqueue(
+            { engine throws(Status) in
+                guard listener.isActive else { return }
+                try engine.observePendingWrites(
+                    ObjectIdentifier(listener),
+                    onCount: { count in callbacks { if listener.isActive { onCount(count) } } }, onEnd: end)
+            }, refused: { end($0 == SyncCore.terminated ? nil : $0) })
+        return listener
     }
 
     // MARK: Calls that go directly to the server: transactions and aggregations.

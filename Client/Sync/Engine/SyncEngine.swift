@@ -22,6 +22,7 @@ final class SyncEngine {
     let limbo: LimboTracker
     var writeCompletions: [ClientUser: [Int: (Status?) -> Void]] = [:]
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
+    let pendingWrites = PendingWriteCounter()
     /// The local store failed. The state of this instance is no longer valid.
     private(set) var failure: Status?
     var overlayTimer: WorkerQueue.Delayed?
@@ -61,6 +62,7 @@ final class SyncEngine {
         pause.end()
         remoteStore.shutDown()
         eventManager.failAll(error)
+        pendingWrites.end(error)
         failWrites(error)
         onWarning("The cache failed, and the client has ended: \(error)")
     }
@@ -76,6 +78,7 @@ final class SyncEngine {
         overlayTimer?.cancel()
         remoteStore.shutDown()
         eventManager.endAll()
+        pendingWrites.end(nil)
         failWrites(
             Status(
                 .cancelled,

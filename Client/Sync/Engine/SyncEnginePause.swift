@@ -58,6 +58,7 @@ extension SyncEngine {
             try settleWrites()
             try settleEvents()
             if pause.hasStaleViews {
+                try recountPendingWrites()
                 pause.hasStaleViews = false
                 try renewViews()
             }
@@ -73,20 +74,24 @@ extension SyncEngine {
     func settleWrites() throws(Status) {
         while let outcome = pause.writes.first {
             let changed: [ResourcePath: ClientDocument]
+            let writer: ClientUser
             switch outcome {
-            case .made(let result, let writer):
+            case .made(let result, of: let author):
+                writer = author
                 changed = try localStore.asUser(writer, insteadOf: user) { () throws(Status) in
                     try localStore.acknowledge(result)
                 }
                 completeWaiters(result.batch.id)
                 settleOverlaysLater()
-            case .refused(let batchID, let error, let writer):
+            case .refused(let batchID, let error, of: let author):
+                writer = author
                 changed = try localStore.asUser(writer, insteadOf: user) { () throws(Status) in
                     try localStore.reject(batchID)
                 }
                 completeRefused(batchID, error, changed, of: writer)
             }
             pause.writes.removeFirst()
+            if writer == user { pendingWrites.add(-1) }
             pause.over()
             try emit(changed)
         }

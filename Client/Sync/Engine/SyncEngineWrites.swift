@@ -11,6 +11,7 @@ extension SyncEngine {
             throw error
         }
         writeCompletions[user, default: [:]][batchID] = completion
+        pendingWrites.add(1)
         // From here on a failure completes this write together with all others.
         attempt { () throws(Status) in try emit(changed) }
         remoteStore.fillWritePipeline()
@@ -71,6 +72,21 @@ extension SyncEngine {
         pendingWriteWaiters[batchID, default: []].append(completion)
     }
 
+    /// - Parameters:
+    ///   - onCount: receives the number of the present user's pending batches, now and after each change.
+    ///   - onEnd: the cache failed, or nil when the client ends. Nothing follows.
+    func observePendingWrites(
+        _ id: ObjectIdentifier, onCount: @escaping (Int) -> Void, onEnd: @escaping (Status?) -> Void
+    ) throws(Status) {
+        if !pendingWrites.isObserved { pendingWrites.set(try localStore.pendingBatchCount()) }
+        pendingWrites.observe(id, onCount: onCount, onEnd: onEnd)
+    }
+
+    /// Counts again, after a change of user or after the cache could not be read.
+    func recountPendingWrites() throws(Status) {
+        if pendingWrites.isObserved { pendingWrites.set(try localStore.pendingBatchCount()) }
+    }
+
     func changeUser(_ newUser: ClientUser) throws(Status) {
         if newUser != user {
             user = newUser
@@ -80,7 +96,9 @@ extension SyncEngine {
                 waiter(Status(.cancelled, "The user changed while this waited for pending writes."))
             }
             do throws(Status) {
-                try emit(try localStore.changeUser(newUser))
+                let changed = try localStore.changeUser(newUser)
+                try recountPendingWrites()
+                try emit(changed)
             } catch {
                 // Views may show the former user's writes until the cache can be read again.
                 pause.hasStaleViews = true

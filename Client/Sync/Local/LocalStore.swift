@@ -232,6 +232,11 @@ final class LocalStore {
         }
     }
 
+    /// The number of the present user's batches.
+    func pendingBatchCount() throws(Status) -> Int {
+        try persistence.transaction("Count the batches") { () throws(Status) in try queue.count }
+    }
+
     func stream() throws(Status) -> StreamResumption {
         try persistence.transaction("Get the stream") { () throws(Status) in try queue.stream }
     }

@@ -55,6 +55,8 @@ protocol MutationQueue: AnyObject {
     func nextBatch(after id: Int) throws(Status) -> MutationBatch?
     /// `MutationBatch.unknownID` when there is none.
     var highestUnacknowledgedBatchID: Int { get throws(Status) }
+    /// The number of batches.
+    var count: Int { get throws(Status) }
     var allBatches: [MutationBatch] { get throws(Status) }
     /// In the order of their ids, without duplicates.
     func batches(affecting keys: Set<ResourcePath>) throws(Status) -> [MutationBatch]

@@ -27,6 +27,35 @@ enum DatabaseLive {
         // end
     }
 
+    static func values(_ root: DatabaseReference, _ show: @escaping @Sendable (String) -> Void) async throws {
+        // sample: db-snapshots
+        for try await snapshot in root.child("users/eva/name").snapshots {
+            show(snapshot.value as? String ?? "nobody")
+        }
+        // end
+    }
+
+    static func events(_ root: DatabaseReference, _ show: @escaping @Sendable (String) -> Void) async throws {
+        // sample: db-child-events
+        for try await event in root.child("rooms/main").childEvents() {
+            switch event {
+            case .childAdded(let line, _): show("+ \(line.key)")
+            case .childChanged(let line, _): show("~ \(line.key)")
+            case .childRemoved(let line): show("- \(line.key)")
+            case .childMoved(let line, let previous): show("\(line.key) after \(previous ?? "none")")
+            }
+        }
+        // end
+    }
+
+    static func saving(_ database: Database, _ show: @escaping @Sendable (String) -> Void) async throws {
+        // sample: db-pending
+        for try await count in database.pendingWriteCounts {
+            show(count == 0 ? "saved" : "saving \(count)")
+        }
+        // end
+    }
+
     static func queries(_ root: DatabaseReference) -> [DatabaseQuery] {
         // sample: db-queries
         let people = root.child("people")

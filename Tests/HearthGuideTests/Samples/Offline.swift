@@ -15,6 +15,14 @@ enum Offline {
         // end
     }
 
+    static func saving(_ db: Firestore, _ show: @escaping @Sendable (String) -> Void) async throws {
+        // sample: pending-writes
+        for try await count in db.pendingWriteCounts {
+            show(count == 0 ? "saved" : "saving \(count)")
+        }
+        // end
+    }
+
     static func read(_ db: Firestore) async throws -> (String?, Bool) {
         // sample: read-offline
         let note = try await db.document("notes/train").getDocument()

@@ -45,4 +45,16 @@ enum Transactions {
         }
         // end
     }
+
+    static func parts(_ db: Firestore, _ lines: [String]) async throws {
+        // sample: batches-in-parts
+        for start in stride(from: 0, to: lines.count, by: 400) {
+            let batch = db.batch()
+            for number in start..<min(start + 400, lines.count) {
+                batch.setData(["text": lines[number]], forDocument: db.document("lines/\(number)"))
+            }
+            try await batch.commit()
+        }
+        // end
+    }
 }

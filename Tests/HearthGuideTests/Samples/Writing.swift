@@ -57,7 +57,7 @@ enum Writing {
         // sample: write-codable
         let note = Note(title: "Call Mia", tags: ["phone"])
         let reference = db.collection("notes").document()
-        try await reference.setData(Firestore.Encoder().encode(note))
+        try await reference.setData(encoding: note)
         // end
     }
 

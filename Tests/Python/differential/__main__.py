@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from contextlib import ExitStack
@@ -28,6 +29,9 @@ def main() -> int:
             judged = arguments.hearth or servers.enter_context(hearth())
         except Unavailable as reason:
             print(f"skipped: {reason}", file=sys.stderr)
+            if log := os.environ.get("SKIPPED_LOG"):
+                with Path(log).open("a", encoding="utf-8") as lines:
+                    lines.write(f"{reason}\n")
             return 0
         return _run(arguments, judged, reference)
 

@@ -10,6 +10,7 @@ final class MemoryMutationQueue: MutationQueue {
     init(_ persistence: MemoryPersistence) { self.persistence = persistence }
 
     var isEmpty: Bool { batches.isEmpty }
+    var count: Int { batches.count }
     var allBatches: [MutationBatch] { Array(batches) }
     var highestUnacknowledgedBatchID: Int { batches.last?.id ?? MutationBatch.unknownID }
 

@@ -96,6 +96,15 @@ final class SQLiteMutationQueue: MutationQueue {
         }
     }
 
+    var count: Int {
+        get throws(Status) {
+            guard let userID = try userID else { return 0 }
+            return try database.first("SELECT count(*) FROM mutations WHERE user_id = ?", .integer(userID)) {
+                Int($0.integer(0))
+            } ?? 0
+        }
+    }
+
     func batch(_ id: Int) throws(Status) -> MutationBatch? {
         guard let userID = try userID else { return nil }
         return try database.first(
