@@ -7,10 +7,13 @@
 #   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
 #   make test-threads test-fuzz       the same in a short form, as CI runs it
 #   make bench ARGS="get --runs 5"    measure
+#   make check-package                build and run a package that depends on this one by its URL
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
 #   make docs                         the API's documentation, three sites in dist/docs
-#   make release                      self-contained programs in dist/: hearth, and hearth-bench beside it
+#   make release                      for others, in dist/: the programs, and an archive of what is installed
+#   make deb                          the Debian package, in dist/
+#   make check-release                try both in fresh Debian and Ubuntu systems; needs root and debootstrap
 #   make setup                        only install what is missing
 
 # Arguments for the program that a target runs.
@@ -43,13 +46,17 @@ TIMED := Tools/scripts/timed.sh
 TEST_TARGETS := $(filter Hearth%Tests,$(notdir $(wildcard Tests/*))) HearthEndToEndTests
 SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift)
 # Access to class properties is checked in debug builds; here it would cost a query 3 % of its time. The folder is another one
-# than that of the tests, so that both can be built at a time.
-RELEASE := swift build --scratch-path .build/speed $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \
-	-Xswiftc -enforce-exclusivity=unchecked --product hearth
+# than that of the tests, so that both can be built at a time. Tests and releases have the same program.
+RELEASE := env $$(Tools/scripts/static-re2.sh) swift build --scratch-path .build/speed $(SWIFT_FLAGS) --configuration release \
+	--static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked --product hearth
 # The bench drives servers that it starts from the program beside it.
 RELEASE_BENCH := $(RELEASE)-bench
+# Packaging compiles nothing. HEARTH_COMMIT is for sources without a repository.
+PACKAGE := Tools/scripts/package.sh
+HEARTH_COMMIT ?=
+export HEARTH_COMMIT
 
-.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench format lint docs release clean
+.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench check-package format lint docs release deb check-release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -124,6 +131,11 @@ fuzz: setup-build
 sanitize: setup-build
 	@Tools/scripts/sanitize.sh
 
+# What is committed, as a package outside of this repository sees it.
+check-package: setup-build
+	$(RELEASE)
+	@Tools/scripts/check-package.sh "$$($(RELEASE) --show-bin-path)/hearth"
+
 format:
 	swift format --in-place --recursive --parallel $(SOURCES)
 
@@ -140,11 +152,19 @@ docs: setup-build
 
 release: setup-build
 	$(RELEASE)
-	mkdir -p dist
 	$(RELEASE_BENCH)
-	cp "$$($(RELEASE) --show-bin-path)/hearth" "$$($(RELEASE) --show-bin-path)/hearth-bench" dist/
-	strip dist/hearth dist/hearth-bench
-	@ls -l dist/hearth dist/hearth-bench
+	mkdir -p dist
+	$(PACKAGE) program "$$($(RELEASE) --show-bin-path)/hearth" dist/hearth
+	$(PACKAGE) program "$$($(RELEASE) --show-bin-path)/hearth-bench" dist/hearth-bench
+	$(PACKAGE) tarball "$$($(RELEASE) --show-bin-path)/hearth"
+
+deb: setup-build
+	$(RELEASE)
+	$(PACKAGE) deb "$$($(RELEASE) --show-bin-path)/hearth"
+
+# Of what `make release deb` has made.
+check-release:
+	Tools/scripts/check-release.sh dist/*.tar.gz dist/*.deb
 
 clean:
 	rm -rf .build dist $(VENV)

@@ -383,6 +383,10 @@ package final class Server: Sendable {
         try prepare()
         try network.start()
         logFewerConnections()
+        if !NetworkServer.canLimitContinuations {
+            log.warning(
+                "this nghttp2 cannot end endless CONTINUATION frames (CVE-2024-28182): install its security updates")
+        }
         triggers.start(registry, realtime)
         expiry?.start()
     }

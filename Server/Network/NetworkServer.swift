@@ -1,4 +1,5 @@
 import CLinux
+import CNghttp2
 import Glibc
 import HearthConcurrency
 import HearthModel
@@ -33,6 +34,9 @@ package final class NetworkServer: @unchecked Sendable {
 
     /// Used on the first loop's thread.
     private var listeners: [Listener] = []
+
+    /// Whether nghttp2 ends connections with endless CONTINUATION frames (CVE-2024-28182).
+    package static var canLimitContinuations: Bool { http2_can_limit_continuations() != 0 }
 
     package init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
         self.configuration = configuration

@@ -179,6 +179,18 @@ import Testing
         #expect(observers == 0)
     }
 
+    @Test func endsWhenItsObserverIsRemoved() async throws {
+        plainly { root.child("x").setValue(["a": 1]) }
+        for form in [Form.snapshots, .childEvents] {
+            let received = Gathered<Int>()
+            let task = iterate(form) { received.append(1) }
+            #expect(await eventually { received.values.count == 1 })
+            root.child("x").removeAllObservers()
+            #expect(try await task.value == 1)
+            #expect(observers == 0)
+        }
+    }
+
     @Test func ofADeletedAppThereIsNothing() async throws {
         let (snapshots, events) = (root.child("x").snapshots, root.child("x").childEvents())
         #expect(await bench.app.delete())

@@ -60,6 +60,15 @@ import Testing
         }
     }
 
+    @Test func clientsOfTestsShareNothing() async throws {
+        let port = try GuideBench().port
+        let (one, two) = (testDatabase(port: port), testDatabase(port: port))
+        try await one.document("cities/only").setData(["name": "Bern"])
+        #expect(try await one.collection("cities").getDocuments(source: .server).count == 1)
+        #expect(try await two.collection("cities").getDocuments(source: .server).isEmpty)
+        for db in [one, two] { await db.app.delete() }
+    }
+
     // MARK: Writing and reading
 
     @Test func writingAndReading() async throws {
@@ -305,6 +314,11 @@ import Testing
             let screen = Screen()
             Bundles.file(reader, file.path, screen.show)
             try await screen.wait(for: "loaded")
+
+            let built = bench.folder.appendingPathComponent("first-page.bundle")
+            try await Bundles.build(reader, built)
+            // The three notes, and the document that is missing.
+            #expect(try await reader.loadBundle(from: built).documentsLoaded == 4)
         }
     }
 

@@ -202,6 +202,24 @@ import Testing
         }
     }
 
+    /// What `docs/guide/moving.md` says of an app whose server moves: a cache does not belong to an address.
+    @Test func writesThatWaitGoToTheNewAddress() async throws {
+        try await withBench { bench in
+            let before = bench.firestore()
+            // Nothing listens at this port.
+            before.useEmulator(withHost: "127.0.0.1", port: 1)
+            Connecting.folder(before, bench.folder)
+            before.document("notes/trip").setData(["title": "Trip"], completion: nil)
+            #expect(try await before.document("notes/trip").getDocument(source: .cache).exists)
+            try await Connecting.end(before)
+
+            let after = bench.firestore()
+            Connecting.folder(after, bench.folder)
+            try await after.waitForPendingWrites()
+            #expect(try await after.document("notes/trip").getDocument(source: .server).exists)
+        }
+    }
+
     /// The lock of another process, as `flock` sees it: of a descriptor of its own.
     @Test func aCacheServesOneProcess() async throws {
         try await withBench { bench in

@@ -7,7 +7,7 @@ enum Bench {
     static func run(_ arguments: [String]) throws(ToolFailure) {
         switch arguments.first {
         case ConstantServer.name?: return try ConstantServer.run(Array(arguments.dropFirst()))
-        case "--version"?: return Output.line("hearth-bench \(HearthVersion.string)")
+        case "--version"?: return Output.line("hearth-bench \(HearthVersion.withCommit)")
         default: break
         }
         if arguments.contains("--help") || arguments.contains("-h") { return Output.line(help()) }

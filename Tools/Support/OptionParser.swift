@@ -32,6 +32,24 @@ package struct Option: Sendable {
     /// Whether its value is the path of a file.
     package var isFile: Bool { value == "FILE" }
 
+    /// Whether its value is the path of a folder.
+    var isFolder: Bool { value == "FOLDER" || value == "[FOLDER]" }
+
+    /// The values that there are, of an option that has a few; else empty.
+    var choices: [String] {
+        guard let value, value.contains("|") else { return [] }
+        return value.split(separator: "|").map(String.init)
+    }
+
+    /// Its aliases of one letter, which are used with one hyphen.
+    var letters: [String] { aliases.filter { $0.utf8.count == 1 } }
+
+    /// The first sentence of its help.
+    var summary: String {
+        guard let end = help.firstRange(of: ". ") else { return help }
+        return String(help[..<end.lowerBound]) + "."
+    }
+
     /// `tlsCert`
     package var memberName: String {
         let words = name.split(separator: "-")

@@ -12,7 +12,7 @@ import Glibc
 /// `hearth backup`
 enum BackupCommand {
     static let command = ToolCommand(
-        name: "backup", summary: "Back up all databases of a running server.", help: { help },
+        name: "backup", summary: "Back up all databases of a running server.", options: options, help: { help },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let variable = "FIRESTORE_EMULATOR_HOST"

@@ -5,7 +5,8 @@ import HearthServer
 /// `hearth bundle`
 enum BundleCommand {
     static let command = ToolCommand(
-        name: "bundle", summary: "Build and inspect data bundles.", help: { help() },
+        name: "bundle", summary: "Build and inspect data bundles.", options: options, verbs: ["build", "inspect"],
+        help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     static let options = [

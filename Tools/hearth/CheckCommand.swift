@@ -5,7 +5,7 @@ import HearthServer
 /// `hearth check`
 enum CheckCommand {
     static let command = ToolCommand(
-        name: "check", summary: "Verify a data folder.", help: { help },
+        name: "check", summary: "Verify a data folder.", options: options, help: { help },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options: [Option] = [

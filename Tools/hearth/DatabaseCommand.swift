@@ -7,11 +7,13 @@ import HearthTree
 /// `hearth database`
 enum DatabaseCommand {
     static let command = ToolCommand(
-        name: "database", summary: "Read and write a Realtime Database.", help: { help() },
+        name: "database", summary: "Read and write a Realtime Database.", options: options, verbs: verbs,
+        help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options =
         ServerConnection.options(defaultAddress: "FIREBASE_DATABASE_EMULATOR_HOST") + ownOptions
+    private static let verbs = ["get", "set", "update", "push", "remove", "export", "import"]
     private static let ownOptions = [
         Option("namespace", "NAME", aliases: ["ns", "instance"], "Which database. Default: the server's own."),
         Option(
@@ -76,7 +78,6 @@ enum DatabaseCommand {
             try DatabaseImport.run(
                 path, try FileInput(parsed.string("file")), merges: parsed.flag("merge"), to: connection)
         default:
-            let verbs = ["get", "set", "update", "push", "remove", "export", "import"]
             throw .usage("There is no verb \"\(verb)\"\(Spelling.hint(for: verb, among: verbs))")
         }
     }

@@ -6,7 +6,8 @@ import HearthWire
 /// `hearth export`
 enum ExportCommand {
     static let command = ToolCommand(
-        name: "export", summary: "Export documents, or all of a project with its Realtime Databases.", help: { help() },
+        name: "export", summary: "Export documents, or all of a project with its Realtime Databases.",
+        options: options, help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options =
@@ -14,7 +15,7 @@ enum ExportCommand {
             Option("collection-ids", "A,B", "Only these collection groups. Default: all documents."),
             Option("read-time", "TIME", "The moment that is exported (RFC 3339). Default: now."),
             Option(
-                "format", "FORMAT",
+                "format", "google|suite|ndjson",
                 "google: a folder as Firestore's managed export. suite: a folder as of `firebase emulators:export`. "
                     + "ndjson: a file. Default google."),
             Option("name", "NAME", "google: the name in the export. Default: the last component of FOLDER."),

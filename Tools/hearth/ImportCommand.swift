@@ -5,7 +5,8 @@ import HearthTree
 /// `hearth import`
 enum ImportCommand {
     static let command = ToolCommand(
-        name: "import", summary: "Import documents, and databases of the Realtime Database.", help: { help() },
+        name: "import", summary: "Import documents, and databases of the Realtime Database.", options: options,
+        help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options =

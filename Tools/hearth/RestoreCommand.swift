@@ -9,7 +9,7 @@ import Glibc
 /// `hearth restore`
 enum RestoreCommand {
     static let command = ToolCommand(
-        name: "restore", summary: "Make a data folder of a backup, or verify one.", help: { help },
+        name: "restore", summary: "Make a data folder of a backup, or verify one.", options: options, help: { help },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options = [

@@ -8,7 +8,8 @@ import HearthFirestoreServer
 /// `hearth rules`
 enum RulesCommand {
     static let command = ToolCommand(
-        name: "rules", summary: "Check and test security rules.", help: { help() },
+        name: "rules", summary: "Check and test security rules.", options: options,
+        verbs: ["check", "test", "explain"], help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options = [

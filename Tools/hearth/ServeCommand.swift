@@ -8,7 +8,8 @@ import HearthServer
 /// `hearth serve`
 enum ServeCommand {
     static let command = ToolCommand(
-        name: "serve", summary: "Serve Cloud Firestore and the Realtime Database.", help: { ServeOptions.help() },
+        name: "serve", summary: "Serve Cloud Firestore and the Realtime Database.",
+        options: ServeOptions.options, help: { ServeOptions.help() },
         run: { arguments throws(ToolFailure) in
             try run(try ServeResolution.settings(arguments, environment: Environment.all))
         })

@@ -29,9 +29,14 @@ final class ServerConnection {
     }
 
     /// - Parameter variable: as for `options`.
+    /// - Throws: as the other one.
+    convenience init(_ parsed: ParsedOptions, defaultAddress variable: String) throws(ToolFailure) {
+        try self.init(parsed, address: parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080")
+    }
+
     /// - Throws: 64 for an address that is none, 69 when the server can't be reached, 78 for a file without a token.
-    init(_ parsed: ParsedOptions, defaultAddress variable: String) throws(ToolFailure) {
-        address = parsed.string("address") ?? Environment.all[variable] ?? "127.0.0.1:8080"
+    init(_ parsed: ParsedOptions, address: String) throws(ToolFailure) {
+        self.address = address
         configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
         protocolHint = configuration.protocolHint
         hasCredential = parsed.string("token") != nil || parsed.string("credential") != nil

@@ -48,7 +48,7 @@ enum StartMessage {
     }
 
     /// A client cannot connect to a wildcard address.
-    private static func reachable(_ host: String) -> String {
+    static func reachable(_ host: String) -> String {
         switch host {
         case "", "*", "0.0.0.0": "127.0.0.1"
         case "::": "::1"

@@ -6,7 +6,8 @@ import HearthHost
 /// `hearth token`
 enum TokenCommand {
     static let command = ToolCommand(
-        name: "token", summary: "Make tokens that name a user.", help: { help() },
+        name: "token", summary: "Make tokens that name a user.", options: options, verbs: ["mint"],
+        help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
     private static let options = [

@@ -6,11 +6,12 @@ import HearthHost
 /// The commands of `hearth`, by name.
 enum Tool {
     static let commands: [ToolCommand] = [
-        ServeCommand.command, CheckCommand.command, BackupCommand.command, RestoreCommand.command,
+        ServeCommand.command, HealthCommand.command, CheckCommand.command, BackupCommand.command,
+        RestoreCommand.command,
         RulesCommand.command, BundleCommand.command, ExportCommand.command, ImportCommand.command,
         DatabaseCommand.command, TriggersCommand.command,
         TokenCommand.command, BenchCommand.command,
-        VersionCommand.command, HelpCommand.command,
+        CompletionCommand.command, ManualCommand.command, VersionCommand.command, HelpCommand.command,
     ]
 
     static func main() -> Never {

@@ -7,7 +7,8 @@ import HearthTriggers
 /// `hearth triggers`
 enum TriggersCommand {
     static let command = ToolCommand(
-        name: "triggers", summary: "List, test, replay and check triggers.", help: { help() },
+        name: "triggers", summary: "List, test, replay and check triggers.", options: ownOptions + serverOptions,
+        verbs: verbs.map(\.name), help: { help() },
         run: { arguments throws(ToolFailure) in try run(try Call(arguments)) })
 
     private static let addressVariable = "FIRESTORE_EMULATOR_HOST"

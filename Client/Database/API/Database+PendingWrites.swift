@@ -33,8 +33,8 @@ extension Database {
             /// The newest number that was not returned yet, 0 or more; waits for it when there is none.
             /// - Returns: nil when the app was deleted or the task was cancelled.
             /// - Throws: an `NSError` of the domain `com.firebase` and the code 9999 with the reason why the database
-            ///   could not start, for example when another process uses its cache.
-            ///   Cancellation throws nothing: the sequence ends.
+            ///   could not start, for example when another process uses its cache. Cancellation throws nothing: the
+            ///   sequence ends.
             public mutating func next() async throws -> Int? { try await iterator.next() }
         }
 

@@ -5,7 +5,7 @@ extension DatabaseQuery {
     ///
     /// Each iterator observes until it is released or its task is cancelled. A consumer that is slower than the changes
     /// receives the newest data and misses the data in between, so at most one snapshot waits. The sequence ends when
-    /// the app is deleted and with `removeAllObservers`. It throws an `NSError` of the domain `com.firebase` when the
+    /// the app is deleted and after `removeAllObservers`. It throws an `NSError` of the domain `com.firebase` when the
     /// server rejects the listen.
     public var snapshots: DatabaseQuerySnapshotsSequence { DatabaseQuerySnapshotsSequence(self) }
 
@@ -15,13 +15,13 @@ extension DatabaseQuery {
     /// Each iterator observes until it is released or its task is cancelled. For a consumer that is slower than the
     /// changes, successive changes of the data of one child become one event with the newest data. All other events
     /// wait, because each position depends on those before it; beyond 1,048,576 waiting events the sequence throws. The
-    /// sequence ends when the app is deleted and with `removeAllObservers`. It throws an `NSError` of the domain
+    /// sequence ends when the app is deleted and after `removeAllObservers`. It throws an `NSError` of the domain
     /// `com.firebase` when the server rejects the listen.
     /// - Returns: a sequence that observes nothing until it is iterated.
     public func childEvents() -> DatabaseChildEventsSequence { DatabaseChildEventsSequence(self) }
 
     /// Observes for an iterator, without the user's queue.
-    /// - Parameter onEnd: receives the error; nil when the app was deleted or the observer was removed.
+    /// - Parameter onEnd: the error; nil when the app was deleted or the observer removed.
     /// - Returns: a closure that removes the observer.
     fileprivate func observe(
         _ kinds: EngineEventKinds, onEvent: @escaping @Sendable (EngineEvent) -> Void,
@@ -63,10 +63,9 @@ public struct DatabaseQuerySnapshotsSequence: AsyncSequence, Sendable {
         fileprivate init(_ iterator: AsyncThrowingStream<DataSnapshot, any Error>.Iterator) { self.iterator = iterator }
 
         /// The newest snapshot that was not returned yet; waits for it when there is none.
-        /// - Returns: nil when the app was deleted, the observers were removed or the task was cancelled.
+        /// - Returns: nil when the app was deleted, the task was cancelled, or `removeAllObservers` was called.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
-        ///   server's reason otherwise.
-        ///   Cancellation throws nothing: the sequence ends.
+        ///   server's reason otherwise. Cancellation throws nothing: the sequence ends.
         public mutating func next() async throws -> DataSnapshot? { try await iterator.next() }
     }
 
@@ -123,10 +122,10 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
         }
 
         /// The next event.
-        /// - Returns: nil when the app was deleted, the observers were removed or the task was cancelled.
+        /// - Returns: nil when the app was deleted, the task was cancelled, or `removeAllObservers` was called.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
-        ///   reason otherwise, for example when more than 1,048,576 events wait.
-        ///   Cancellation throws nothing: the sequence ends.
+        ///   reason otherwise, for example when more than 1,048,576 events wait. Cancellation throws nothing: the
+        ///   sequence ends.
         public mutating func next() async throws -> DatabaseEvent? {
             while true {
                 if !Task.isCancelled, let event = waiting.take() { return DatabaseEvent(event, of: query) }

@@ -151,7 +151,7 @@ final class Repository: @unchecked Sendable {
         let query: TreeQuery
         /// Called when the database is closed, if a caller waits for an event or for the end.
         let waiting: (@Sendable (WireFailure) -> Void)?
-        /// Whether that caller is an `async` call, which must return also when the observer is removed.
+        /// Whether that caller is an `async` call or a sequence, which must end also when the observer is removed.
         let isAwaited: Bool
         private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
 

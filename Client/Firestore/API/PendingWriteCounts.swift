@@ -34,8 +34,7 @@ extension Firestore {
             /// The newest number that was not returned yet, 0 or more; waits for it when there is none.
             /// - Returns: nil when the instance was terminated or the task was cancelled.
             /// - Throws: an `NSError` of `FirestoreErrorDomain` when the cache fails, for example
-            ///   `failedPrecondition` when another process uses it.
-            ///   Cancellation throws nothing: the sequence ends.
+            ///   `failedPrecondition` when another process uses it. Cancellation throws nothing: the sequence ends.
             public mutating func next() async throws -> Int? { try await iterator.next() }
         }
 

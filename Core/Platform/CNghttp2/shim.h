@@ -6,6 +6,16 @@
 #include <sys/types.h>
 #include <nghttp2/nghttp2.h>
 
+// A version of 1.61 or newer has this function, and an older one where its distribution has corrected CVE-2024-28182. It
+// is weak, so that a program that was built with one also runs with another: else its first connection would end it.
+#pragma weak nghttp2_option_set_max_continuations
+
+static inline int http2_can_limit_continuations(void) { return nghttp2_option_set_max_continuations != NULL; }
+
+static inline void http2_limit_continuations(nghttp2_option *options, size_t frames_max) {
+    if (http2_can_limit_continuations()) nghttp2_option_set_max_continuations(options, frames_max);
+}
+
 // A header field whose name and value outlive the session: nghttp2 keeps the pointers.
 static inline nghttp2_nv http2_static_field(const uint8_t *name, size_t name_length, const uint8_t *value,
                                             size_t value_length) {

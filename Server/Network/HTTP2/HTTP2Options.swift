@@ -15,7 +15,7 @@ final class HTTP2Options {
             // counts the relevant ones.
             nghttp2_option_set_stream_reset_rate_limit(options, 1 << 40, 1 << 40)
             nghttp2_option_set_max_deflate_dynamic_table_size(options, limits.encoderTableBytes)
-            nghttp2_option_set_max_continuations(options, limits.continuationFramesMax)
+            http2_limit_continuations(options, limits.continuationFramesMax)
             nghttp2_option_set_no_closed_streams(options, 1)
         }
         pointer = options
