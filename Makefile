@@ -7,6 +7,7 @@
 #   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
 #   make test-threads test-fuzz       the same in a short form, as CI runs it
 #   make bench ARGS="get --runs 5"    measure
+#   make check-package                build and run a package that depends on this one by its URL
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
 #   make docs                         the API's documentation, three sites in dist/docs
@@ -55,7 +56,7 @@ PACKAGE := Tools/scripts/package.sh
 HEARTH_COMMIT ?=
 export HEARTH_COMMIT
 
-.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench format lint docs release deb check-release clean
+.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench check-package format lint docs release deb check-release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -129,6 +130,11 @@ fuzz: setup-build
 
 sanitize: setup-build
 	@Tools/scripts/sanitize.sh
+
+# What is committed, as a package outside of this repository sees it.
+check-package: setup-build
+	$(RELEASE)
+	@Tools/scripts/check-package.sh "$$($(RELEASE) --show-bin-path)/hearth"
 
 format:
 	swift format --in-place --recursive --parallel $(SOURCES)

@@ -29,6 +29,13 @@ let package = Package(
         .executable(name: "hearth-bench", targets: ["hearth-bench"]),
         .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
         .library(name: "HearthDatabase", targets: ["HearthDatabase"]),
+        // The names of Google's library for Apple platforms, for code that is written for it: docs/guide/apple-code.md.
+        .library(name: "FirebaseCore", targets: ["FirebaseCore"]),
+        .library(name: "FirebaseAuth", targets: ["FirebaseAuth"]),
+        .library(name: "FirebaseFirestore", targets: ["FirebaseFirestore"]),
+        .library(name: "FirebaseFirestoreSwift", targets: ["FirebaseFirestoreSwift"]),
+        .library(name: "FirebaseDatabase", targets: ["FirebaseDatabase"]),
+        .library(name: "FirebaseDatabaseSwift", targets: ["FirebaseDatabaseSwift"]),
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
@@ -163,7 +170,7 @@ let package = Package(
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
                 "HearthHTTPClient", "HearthSync", "HearthTransport", "HearthTLS",
             ], path: "Client/Firestore"),
         .target(
@@ -175,6 +182,16 @@ let package = Package(
             path: "Client/Database",
             // The inner modules' names never appear in public signatures.
             swiftSettings: [.enableUpcomingFeature("InternalImportsByDefault")]),
+        .target(name: "FirebaseCore", dependencies: ["HearthApp"], path: "Client/Shims/FirebaseCore"),
+        .target(name: "FirebaseAuth", dependencies: ["FirebaseCore"], path: "Client/Shims/FirebaseAuth"),
+        .target(name: "FirebaseFirestore", dependencies: ["HearthFirestore"], path: "Client/Shims/FirebaseFirestore"),
+        .target(
+            name: "FirebaseFirestoreSwift", dependencies: ["FirebaseFirestore"],
+            path: "Client/Shims/FirebaseFirestoreSwift"),
+        .target(name: "FirebaseDatabase", dependencies: ["HearthDatabase"], path: "Client/Shims/FirebaseDatabase"),
+        .target(
+            name: "FirebaseDatabaseSwift", dependencies: ["FirebaseDatabase"],
+            path: "Client/Shims/FirebaseDatabaseSwift"),
 
         // Programs, and what they share.
         .target(
@@ -207,6 +224,11 @@ let package = Package(
             ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .executableTarget(
+            name: "hearth-chat", dependencies: ["HearthDatabase"], path: "Tools/Examples/Chat", exclude: ["README.md"]),
+        .executableTarget(
+            name: "hearth-front-page", dependencies: ["HearthFirestore"], path: "Tools/Examples/FrontPage",
+            exclude: ["README.md", "firestore.rules", "hearth.json", "stories.json"]),
         .executableTarget(
             name: "hearth-change-copy", dependencies: ["HearthModel", "HearthHTTPClient", "CSQLite"],
             path: "Tools/Examples/ChangeCopy"),
@@ -395,13 +417,26 @@ let package = Package(
                 "HearthFirestore", "HearthDatabase",
             ],
             path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "versioned.rules", "locked.rules.json"]),
+        // Code written for Apple platforms: it imports only the names of Google's library.
+        .testTarget(
+            name: "HearthShimTests",
+            dependencies: [
+                "HearthServer", "HearthHost", "HearthNetwork", "FirebaseCore", "FirebaseAuth", "FirebaseFirestore",
+                "FirebaseFirestoreSwift", "FirebaseDatabase", "FirebaseDatabaseSwift",
+            ],
+            path: "Tests/HearthShimTests"),
+        // The examples in Swift, with the commands of their pages.
+        .testTarget(
+            name: "HearthExampleTests",
+            dependencies: ["HearthTestSupport", "hearth", "hearth-chat", "hearth-front-page"],
+            path: "Tests/HearthExampleTests"),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
                 "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
-                "HearthTestSupport",
+                "HearthTestSupport", "hearth",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(

@@ -74,6 +74,13 @@ enum ApiSurface {
         let _: DatabaseChildEventsSequence = query.childEvents()
     }
 
+    /// A user interface iterates on the main actor.
+    @MainActor static func sequencesOnTheMainActor(_ query: DatabaseQuery, _ show: (String) -> Void) async throws {
+        for try await snapshot in query.snapshots { show(snapshot.key) }
+        for try await event in query.childEvents() { show(event.snapshot.key) }
+        for try await count in query.ref.database.pendingWriteCounts { show("\(count)") }
+    }
+
     /// Hearth's own: not in Apple's library.
     static func additions(_ db: Database, _ ref: DatabaseReference, _ event: DatabaseEvent) async throws {
         let _: DatabaseReference = try await ref.setValue(encoding: ["a": 1])

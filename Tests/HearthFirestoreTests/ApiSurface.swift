@@ -450,6 +450,12 @@ func codingInAsynchronousCode(_ ref: DocumentReference) async throws {
   let _: DocumentReference = try ref.parent.addDocument(from: city, encoder: Firestore.Encoder()) { error in _ = error }
 }
 
+/// A user interface iterates on the main actor.
+@MainActor func additionsOnTheMainActor(_ db: Firestore, _ ref: DocumentReference, _ show: (Int) -> Void) async throws {
+  for try await count in db.pendingWriteCounts { show(count) }
+  try await ref.setData(encoding: City(name: "Bern"))
+}
+
 /// Hearth's own: not in Apple's library.
 func additions(_ db: Firestore, _ ref: DocumentReference) async throws {
   let city = City(name: "Bern")
@@ -460,6 +466,10 @@ func additions(_ db: Firestore, _ ref: DocumentReference) async throws {
   try await ref.parent.addDocument(encoding: city)
   let _: DocumentReference = try await ref.parent.addDocument(encoding: city, encoder: Firestore.Encoder())
   for try await count in db.pendingWriteCounts { let _: Int = count }
+  let builder: BundleBuilder = db.bundle("first-page")
+  try builder.add(try await ref.getDocument(source: .server)).add("all", try await ref.parent.getDocuments(source: .server))
+  let _: Data = try db.bundle().build()
+  let _: String = builder.bundleID
   let _: Firestore.PendingWriteCountsSequence = db.pendingWriteCounts
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The pages of `docs/guide`, `README.md` and the DocC catalogues, and the samples in `Samples` and of HearthBundle.
+/// The pages of `docs/guide`, `README.md` and the DocC catalogues, and the samples in `Samples`, in `Tests/HearthShimTests`
+/// and of HearthBundle.
 enum GuidePages {
     struct Block: Sendable {
         var page: String
@@ -58,8 +59,10 @@ enum GuidePages {
     /// outside of a function continues in it after `// more: NAME`, on the page after an empty line.
     static func samples() throws -> [Sample] {
         var samples: [Sample] = []
-        let guide = "Tests/HearthGuideTests/Samples"
-        let files = try names(in: guide, ending: ".swift").map { "\(guide)/\($0)" }
+        let folders = ["Tests/HearthGuideTests/Samples", "Tests/HearthShimTests"]
+        let files = try folders.flatMap { folder in
+            try names(in: folder, ending: ".swift").map { "\(folder)/\($0)" }
+        }
         for file in files + ["Tests/HearthBundleTests/CatalogueTests.swift"] {
             var open: (sample: Sample, indentation: Int)?
             for line in try self.file(file).components(separatedBy: "\n") {

@@ -314,6 +314,11 @@ import Testing
             let screen = Screen()
             Bundles.file(reader, file.path, screen.show)
             try await screen.wait(for: "loaded")
+
+            let built = bench.folder.appendingPathComponent("first-page.bundle")
+            try await Bundles.build(reader, built)
+            // The three notes, and the document that is missing.
+            #expect(try await reader.loadBundle(from: built).documentsLoaded == 4)
         }
     }
 

@@ -22,7 +22,7 @@ for name in $(grep -ohE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' $com
     fi
 done
 
-for page in README.md CONTRIBUTING.md $(find docs -name '*.md'); do
+for page in README.md CONTRIBUTING.md $(find docs Tools/Examples -name '*.md'); do
     folder=$(dirname "$page")
     for link in $(grep -oE '\]\([^)# ]+' "$page" | cut -c3- | grep -v '://' | sort -u); do
         if [ ! -e "$folder/$link" ]; then

@@ -351,7 +351,8 @@ public final class DocumentReference: Sendable {
         return DocumentSnapshot(
             firestore: firestore, key: key, document: document,
             metadata: SnapshotMetadata(
-                hasPendingWrites: document != nil && view.mutatedKeys.contains(key), isFromCache: view.isFromCache))
+                hasPendingWrites: document != nil && view.mutatedKeys.contains(key), isFromCache: view.isFromCache),
+            readTime: view.readTime.timestamp)
     }
 }
 

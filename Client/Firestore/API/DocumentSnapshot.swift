@@ -9,14 +9,20 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     let key: ResourcePath
     /// nil when the document does not exist.
     let document: ClientDocument?
+    let readTime: HearthModel.Timestamp
     /// Whether the snapshot is from the cache, and whether it contains local writes.
     public let metadata: SnapshotMetadata
 
-    init(firestore: Firestore, key: ResourcePath, document: ClientDocument?, metadata: SnapshotMetadata) {
+    /// - Parameter readTime: the version of the server's data that was read, when it is later than the document's.
+    init(
+        firestore: Firestore, key: ResourcePath, document: ClientDocument?, metadata: SnapshotMetadata,
+        readTime: HearthModel.Timestamp = .none
+    ) {
         self.firestore = firestore
         self.key = key
         self.document = document
         self.metadata = metadata
+        self.readTime = readTime
     }
 
     /// Whether the document exists.

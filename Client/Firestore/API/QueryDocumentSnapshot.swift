@@ -1,13 +1,18 @@
 internal import Foundation
+internal import HearthModel
 internal import HearthSync
 
 /// The state of a document in the result of a query. The document exists.
 public final class QueryDocumentSnapshot: DocumentSnapshot, @unchecked Sendable {
     private let found: ClientDocument
 
-    init(firestore: Firestore, found: ClientDocument, metadata: SnapshotMetadata) {
+    init(
+        firestore: Firestore, found: ClientDocument, metadata: SnapshotMetadata,
+        readTime: HearthModel.Timestamp = .none
+    ) {
         self.found = found
-        super.init(firestore: firestore, key: found.key, document: found, metadata: metadata)
+        super.init(
+            firestore: firestore, key: found.key, document: found, metadata: metadata, readTime: readTime)
     }
 
     /// All fields. Pending server timestamps are null.

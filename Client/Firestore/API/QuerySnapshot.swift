@@ -60,7 +60,8 @@ public final class QuerySnapshot: Sendable, Hashable {
         QueryDocumentSnapshot(
             firestore: query.firestore, found: document,
             metadata: SnapshotMetadata(
-                hasPendingWrites: view.mutatedKeys.contains(document.key), isFromCache: view.isFromCache))
+                hasPendingWrites: view.mutatedKeys.contains(document.key), isFromCache: view.isFromCache),
+            readTime: view.readTime.timestamp)
     }
 
     public static func == (left: QuerySnapshot, right: QuerySnapshot) -> Bool {

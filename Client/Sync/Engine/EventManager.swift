@@ -71,8 +71,10 @@ final class EventManager {
 
     func take(_ snapshots: [ViewSnapshot]) {
         var isRaised = false
-        for snapshot in snapshots {
+        let version = engine.localStore.lastRemoteSnapshotVersion
+        for var snapshot in snapshots {
             guard let state = queries[snapshot.query] else { continue }
+            if !snapshot.isFromCache { snapshot.readTime = ViewSnapshot.ReadTime(version) }
             for listener in state.listeners where listener.take(snapshot) { isRaised = true }
             queries[snapshot.query]?.snapshot = snapshot
         }

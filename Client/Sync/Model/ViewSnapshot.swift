@@ -21,6 +21,16 @@ package struct ViewSnapshot: Sendable, Equatable {
         }
     }
 
+    /// The version of the server's data in a snapshot that is not from the cache; `none` in all others. Snapshots with
+    /// the same contents are equal, whenever they were read.
+    package struct ReadTime: Sendable, Equatable {
+        package var timestamp: Timestamp
+
+        package init(_ timestamp: Timestamp) { self.timestamp = timestamp }
+
+        package static func == (left: ReadTime, right: ReadTime) -> Bool { true }
+    }
+
     package var query: ClientQuery
     package var documents: DocumentSet
     /// Empty for the first snapshot of a listener.
@@ -32,6 +42,7 @@ package struct ViewSnapshot: Sendable, Equatable {
     package var syncStateChanged: Bool
     package var excludesMetadataChanges: Bool
     package var hasCachedResults: Bool
+    package var readTime = ReadTime(.none)
 
     package var hasPendingWrites: Bool { !mutatedKeys.isEmpty }
 

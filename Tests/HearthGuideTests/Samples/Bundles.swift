@@ -22,6 +22,17 @@ enum Bundles {
         return notes
     }
 
+    static func build(_ db: Firestore, _ file: URL) async throws {
+        // sample: build-bundle
+        let notes = db.collection("notes").order(by: "title").limit(to: 20)
+        let bundle = try db.bundle("first-page")
+            .add(try await db.document("settings/site").getDocument(source: .server))
+            .add("latest", try await notes.getDocuments(source: .server))
+            .build()
+        try bundle.write(to: file)
+        // end
+    }
+
     static func file(
         _ db: Firestore, _ path: String, _ show: @escaping @Sendable (String) -> Void
     ) {

@@ -61,11 +61,9 @@ final class Shell: Sendable {
 
     // MARK: Showing
 
-    /// Not buffered, also when the output is not a terminal, because `watch` may run for days.
-    private func say(_ line: String) {
-        print(line)
-        fflush(nil)
-    }
+    /// Not buffered, also when the output is not a terminal, because `watch` may run for days. (`fflush(nil)` would wait
+    /// for `readLine`, which holds the input.)
+    private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
     private func show(_ notes: NoteList) {
         for line in lines(notes) { say(line) }
