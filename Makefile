@@ -142,6 +142,7 @@ format:
 lint:
 	swift format lint --strict --recursive --parallel $(SOURCES)
 	@Tools/scripts/check-docs.sh
+	@Tools/scripts/check-links
 	@Tools/scripts/check-words.sh
 	@Tools/scripts/check-docstrings --self-test
 	@Tools/scripts/check-docstrings
