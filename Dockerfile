@@ -11,7 +11,7 @@ RUN make deb HEARTH_COMMIT="$COMMIT"
 
 FROM debian:bookworm-slim
 # The same number everywhere, for the owners of volumes.
-RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /var/lib/hearth --shell /usr/sbin/nologin hearth
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/hearth --shell /usr/sbin/nologin hearth
 RUN --mount=type=bind,from=build,source=/source/dist,target=/packages \
     apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates /packages/hearth_*.deb \

@@ -246,6 +246,24 @@ import Testing
         #expect(try await iterator.next() == 0)
     }
 
+    /// A transaction fails when its app is deleted, and the server has not answered it.
+    @Test func theEndOfTheAppIsNoAnswer() async throws {
+        var iterator = bench.database.pendingWriteCounts.makeAsyncIterator()
+        #expect(try await iterator.next() == 0)
+        plainly { root.child("x").setValue(1) }
+        let failed = Gathered<Bool>()
+        root.child("t").runTransactionBlock { data in
+            data.value = 1
+            return .success(withValue: data)
+        } andCompletionBlock: { error, _, _ in
+            failed.append(error != nil)
+        }
+        while let count = try await iterator.next(), count < 2 {}
+        #expect(await bench.app.delete())
+        #expect(try await iterator.next() == nil)
+        #expect(await eventually { failed.values == [true] })
+    }
+
     @Test func pendingWritesOfAnEarlierRunAreCounted() async throws {
         let folder = TemporaryFolder()
         let name = "app-\(UUID())"

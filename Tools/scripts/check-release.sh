@@ -3,7 +3,8 @@
 # Ubuntu 24.04, made with debootstrap. Needs root. Each system is booted with systemd-nspawn, where that is installed and
 # works; otherwise the program is started without systemd.
 # Usage: check-release.sh TARBALL DEB [SYSTEM…]      SYSTEM: bookworm, trixie, noble
-# RELEASE_ROOTS is the folder for the systems, .build/roots by default: what is there is used again.
+# RELEASE_ROOTS is the folder for the systems, .build/roots by default: what is there is used again. With RELEASE_BOOT=no
+# nothing is booted.
 set -eu
 
 tarball=$(realpath "$1")
@@ -69,7 +70,7 @@ for system in "$@"; do
     chroot "$root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --download-only /check/hearth.deb' \
         >"$work/$system.log" 2>&1 || { tail -n 5 "$work/$system.log" >&2; }
     boots=no
-    if command -v systemd-nspawn >/dev/null; then
+    if [ "${RELEASE_BOOT:-yes}" = yes ] && command -v systemd-nspawn >/dev/null; then
         boots=yes
         # The check is a service of that system, which ends it. Newer versions of systemd want to be asked before they take
         # control groups of version 1, which the machine may have.

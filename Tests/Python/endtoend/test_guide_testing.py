@@ -68,12 +68,27 @@ def test_a_server_for_the_run(tests: Path, path: dict[str, str], server: Program
         f"    assert os.environ['FIREBASE_DATABASE_EMULATOR_HOST'] == '127.0.0.1:{port}'\n"
         "    firestore.Client(project='demo-test').document('a/b').create({})\n"
     )
-    for _ in range(2):
-        command = ["bash", "-euo", "pipefail", "-c", script, "run-tests.sh", "-q"]
+    (tests / "run-tests.sh").write_text(script)
+    (tests / "run-tests.sh").chmod(0o755)
+
+    def run(*options: str) -> tuple[int, str]:
+        command = ["./run-tests.sh", "-q", *options]
         ended = subprocess.run(command, cwd=tests, env=path, capture_output=True, text=True, timeout=120)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        assert "1 passed" in ended.stdout
+        return ended.returncode, ended.stdout + ended.stderr
+
+    for _ in range(2):
+        code, output = run()
+        assert (code, "1 passed" in output) == (0, True), output
         assert "is serving" in (tests / "hearth.log").read_text()
+    (tests / "test_more.py").write_text("def test_that_fails():\n    assert False\n")
+    code, output = run()
+    assert (code, "1 failed, 1 passed" in output) == (1, True), output
+
+    # Another program has the port: no test runs there.
+    other = Program(tests, "--memory", port=port)
+    code, output = run()
+    other.kill()
+    assert (code != 0, "passed" in output) == (True, False), output
 
 
 @pytest.fixture
