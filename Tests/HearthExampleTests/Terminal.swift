@@ -1,4 +1,5 @@
 import Foundation
+import HearthTestSupport
 import Synchronization
 
 /// A running program: what it has printed, by lines, and its input.
@@ -14,10 +15,13 @@ final class Terminal: @unchecked Sendable {
     }
 
     private let process = Process()
+    /// Stays while the program runs.
+    private let kept: TemporaryFolder
     private let input = Pipe()
     private let output = Mutex(Output())
 
-    init(_ script: String, in folder: URL, environment: [String: String]) throws {
+    init(_ script: String, in folder: URL, keeping kept: TemporaryFolder, environment: [String: String]) throws {
+        self.kept = kept
         let printed = Pipe()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-ec", script]
