@@ -155,7 +155,11 @@ import Testing
     /// The number of elements of an iteration that has to end although nobody cancels it. At the time limit of the suite
     /// it is cancelled, so that a sequence that does not end is a failure of its test instead of a run that hangs.
     private func count(of iteration: Task<Int, any Error>) async throws -> Int {
-        try await withTaskCancellationHandler { try await iteration.value } onCancel: { iteration.cancel() }
+        try await withTaskCancellationHandler {
+            try await iteration.value
+        } onCancel: {
+            iteration.cancel()
+        }
     }
 
     @Test(arguments: Form.allCases) func endsWithItsTask(_ form: Form) async throws {
