@@ -56,7 +56,7 @@ for target in $(sed -n '/^    targets: \[/,/Tests, one folder a target/p' Packag
 done
 
 # A version where somebody copies it: names of files, URLs, manifests, what the server prints.
-version=$(sed -n 's/.*static let string = "\(.*\)"/\1/p' Server/Host/HearthVersion.swift)
+version=$(sed -n 's/.*static let string = "\(.*\)"/\1/p' Core/Model/HearthVersion.swift)
 named=$(grep -rnoE --include='*.md' '(hearth[-_]|download/v|hearth", from: "|^Version |Hearth |; this is )[0-9]+\.[0-9]+\.[0-9]+' README.md docs Client)
 for page in README.md docs/guide/README.md docs/guide/installing.md docs/guide/apple-code.md docs/reference/stability.md; do
     if ! printf '%s\n' "$named" | grep -qE "^$page:"; then
@@ -65,7 +65,7 @@ for page in README.md docs/guide/README.md docs/guide/installing.md docs/guide/a
     fi
 done
 if printf '%s\n' "$named" | grep -vE "[^0-9.]$(printf %s "$version" | sed 's/\./\\./g')$" >&2; then
-    echo "these are other versions than $version of Server/Host/HearthVersion.swift" >&2
+    echo "these are other versions than $version of Core/Model/HearthVersion.swift" >&2
     missing=1
 fi
 if ! grep -qF "$version" CHANGELOG.md; then
