@@ -25,7 +25,8 @@ import Testing
                         || lines.contains("\"--\(option.name)"), "\(command.name) --\(option.name)")
                 // What has a value must not be followed by options and files.
                 if option.value != nil {
-                    #expect(lines.contains("        --\(option.name)"), "\(command.name) --\(option.name)")
+                    let names = (["--\(option.name)"] + option.letters.map { "-\($0)" }).joined(separator: "|")
+                    #expect(lines.contains("        \(names)) "), "\(command.name) --\(option.name)")
                 }
             }
             for verb in command.verbs { #expect(lines.contains(verb), "\(command.name) \(verb)") }
@@ -50,7 +51,8 @@ import Testing
         for command in Tool.commands {
             #expect(lines.contains { $0.contains("_at 1' -f -a \(command.name) -d ") }, "\(command.name)")
             for option in command.options {
-                let start = "complete -c hearth -n '__hearth_is \(command.name)' -l \(option.name) "
+                let letters = option.letters.map { "-s \($0) " }.joined()
+                let start = "complete -c hearth -n '__hearth_is \(command.name)' -l \(option.name) \(letters)"
                 #expect(lines.contains { $0.hasPrefix(start) }, "\(command.name) --\(option.name)")
             }
             for verb in command.verbs {

@@ -282,3 +282,55 @@ class TestDebianPackage:
         assert ended.returncode != 0
         assert "no package is known for libnghttp3.so.14" in ended.stderr
         assert not list(tmp_path.glob("*.deb"))
+
+
+class TestMaintainerScripts:
+    """What dpkg runs, with a data folder of the test. `make check-release` runs them in whole systems."""
+
+    @pytest.fixture
+    def data(self, tmp_path: Path) -> Path:
+        data = tmp_path / "var/lib/hearth"
+        (data / "databases").mkdir(parents=True)
+        (data / "databases/file").write_text("data")
+        return data
+
+    def run(self, name: str, *words: str, folder: Path) -> str:
+        """Returns the output. Programs that change the system are replaced by one that notes its call in `calls`."""
+        script = (ROOT / "packaging/debian" / name).read_text()
+        assert "/var/lib/hearth" in script or name == "prerm"
+        copy = folder / name
+        copy.write_text(script.replace("/var/lib/hearth", str(folder / "var/lib/hearth")))
+        tools = folder / "tools"
+        tools.mkdir(exist_ok=True)
+        for tool in ("deb-systemd-helper", "deb-systemd-invoke", "systemctl", "useradd", "chown", "chmod", "install"):
+            (tools / tool).write_text(f'#!/bin/sh\necho "{tool} $*" >>"{folder}/calls"\n')
+            (tools / tool).chmod(0o755)
+        ended = run("sh", copy, *words, folder=folder, PATH=f"{tools}:{os.environ['PATH']}")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        return ended.stdout
+
+    def calls(self, folder: Path) -> list[str]:
+        return (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
+
+    def test_a_removal_and_a_purge_keep_the_data(self, tmp_path: Path, data: Path) -> None:
+        for name, word in [("prerm", "remove"), ("postrm", "remove"), ("prerm", "upgrade"), ("postrm", "upgrade")]:
+            assert self.run(name, word, folder=tmp_path) == ""
+        assert "was kept" in self.run("postrm", "purge", folder=tmp_path)
+        assert (data / "databases/file").read_text() == "data"
+
+    def test_a_purge_removes_an_empty_folder(self, tmp_path: Path, data: Path) -> None:
+        shutil.rmtree(data / "databases")
+        assert self.run("postrm", "purge", folder=tmp_path) == ""
+        assert not data.exists()
+
+    def test_an_installation_makes_a_folder_that_only_the_service_reads(self, tmp_path: Path, data: Path) -> None:
+        self.run("postinst", "configure", "", folder=tmp_path)
+        calls = self.calls(tmp_path)
+        assert f"install -d -o hearth -g hearth -m 700 {data}" in calls
+        assert {"chown root:hearth /etc/hearth", "chmod 750 /etc/hearth"} <= set(calls)
+        assert "deb-systemd-helper enable hearth.service" in calls
+
+    def test_an_update_leaves_the_rights_of_the_settings(self, tmp_path: Path, data: Path) -> None:
+        self.run("postinst", "configure", "0.0.9", folder=tmp_path)
+        assert not [call for call in self.calls(tmp_path) if call.startswith(("chown", "chmod"))]
+        assert (data / "databases/file").read_text() == "data"
