@@ -1,5 +1,5 @@
 // sample: readme-firestore
-import HearthFirestore  // this package's library: docs/guide
+import HearthFirestore
 
 // end
 
