@@ -17,6 +17,7 @@ package final class HTTP2Client: @unchecked Sendable {
         package var isSecure = false
         /// A PEM file of trusted certificates; nil: the system's.
         package var trustedCertificatesPath: String?
+        /// For the TCP connection, and again for the TLS handshake.
         package var connectTimeoutMilliseconds = 10_000
         /// The bytes of one response that the server may send before the client has consumed them.
         package var streamWindowBytes = 1024 * 1024
@@ -50,6 +51,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private let fields = FieldBuffer()
     private var waitingStreams: [HTTP2ClientStream] = []
     private var ready: ((Result<HTTP2Client, Status>) -> Void)?
+    private var handshakeTimer: Timer?
 
     private static let frameSpaceBytes = 17 * 1024
 
@@ -101,6 +103,10 @@ package final class HTTP2Client: @unchecked Sendable {
                     context: context, descriptor: descriptor, serverName: configuration.host)
             else { return fail(.unavailable("cannot set up TLS")) }
             channel.startTLS(tls)
+            let milliseconds = configuration.connectTimeoutMilliseconds
+            handshakeTimer = loop.schedule(afterMilliseconds: milliseconds) { [weak self] in
+                self?.fail(.unavailable("the server did not complete the TLS handshake within \(milliseconds) ms"))
+            }
         } catch { fail(error) }
     }
 
@@ -248,6 +254,7 @@ package final class HTTP2Client: @unchecked Sendable {
 
 extension HTTP2Client: ChannelDriver {
     package func secured(applicationProtocol: String?) {
+        handshakeTimer?.cancel()
         guard applicationProtocol == "h2" else { return fail(.unavailable("the server doesn't speak HTTP/2")) }
         begin()
     }
@@ -284,6 +291,7 @@ extension HTTP2Client: ChannelDriver {
     package func channelClosed() {
         guard !isClosed else { return }
         isClosed = true
+        handshakeTimer?.cancel()
         let streams = streams
         self.streams = [:]
         headerStream = nil

@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import socket
 import subprocess
 import tarfile
 from pathlib import Path
@@ -91,6 +92,43 @@ class TestHealth:
             unnamed = hearth("health", folder=tmp_path, HEARTH_TLS_CERT="server.pem", HEARTH_TLS_KEY="server.key")
             assert unnamed.returncode == 64
             assert "--address NAME:PORT --tls" in unnamed.stderr
+
+
+    def test_of_a_server_that_accepts_and_never_answers(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            words = [Path(BINARY).resolve(), "health", "--address", f"127.0.0.1:{silent.getsockname()[1]}"]
+            runs = [
+                subprocess.Popen(
+                    [*words, *more], cwd=tmp_path, env=environment_of_a_child(), stderr=subprocess.PIPE, text=True
+                )
+                for more in ([], ["--tls"])
+            ]
+            try:
+                (_, plain), (_, secured) = (run.communicate(timeout=60) for run in runs)
+            finally:
+                for process in runs:
+                    process.kill()
+        assert [process.returncode for process in runs] == [69, 69]
+        assert plain.startswith("hearth: The server did not respond: no answer within 10 seconds"), plain
+        assert "did not complete the TLS handshake within 10000 ms" in secured
+
+
+class TestOutput:
+    @pytest.mark.parametrize("words", [["completion", "bash"], ["manual"], ["--version"], ["help"], ["help", "serve"]])
+    def test_a_full_disk_is_a_failure(self, words: list[str]) -> None:
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        message = "hearth: Cannot write to standard output: No space left on device.\n"
+        assert (ended.returncode, ended.stderr) == (73, message)
+
+    def test_a_closed_output_and_a_reader_that_has_gone_are_none(self) -> None:
+        assert run("bash", "-c", '"$0" --version >&-', BINARY).returncode == 0
+        # The signal ends it, as it ends other programs in a pipe.
+        ended = run("bash", "-c", '"$0" manual | true; exit ${PIPESTATUS[0]}', BINARY)
+        assert (ended.returncode in {0, 141}, ended.stderr) == (True, "")
+
+    def test_more_than_the_version_is_wrong_usage(self) -> None:
+        assert hearth("--version", "--foo").returncode == 64
 
 
 class TestCompletions:
