@@ -147,6 +147,8 @@ lint:
 	@Tools/scripts/check-docstrings --self-test
 	@Tools/scripts/check-docstrings
 	@Tools/scripts/check-docstrings --package Bundler
+	@if ! command -v shellcheck >/dev/null; then echo "shellcheck is not installed: the scripts are not checked"; \
+	else shellcheck --severity=warning .ci/run Tools/scripts/*.sh packaging/debian/p*; fi
 
 docs: setup-build
 	@Tools/scripts/docs.sh

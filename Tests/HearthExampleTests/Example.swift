@@ -9,7 +9,7 @@ struct Example {
     private static let programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().path
 
-    /// Ends with the example.
+    /// Ends with the example and the programs in it.
     private let temporary = TemporaryFolder()
     let folder: URL
     /// The blocks of commands, in the order of the page.
@@ -42,7 +42,7 @@ struct Example {
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HEARTH_") }
         environment["PATH"] = "\(Self.programs):\(environment["PATH"] ?? "/usr/bin:/bin")"
         environment["XDG_DATA_HOME"] = folder.appendingPathComponent("data-of-\(user)").path
-        return try Terminal(lines.joined(separator: "\n"), in: folder, environment: environment)
+        return try Terminal(lines.joined(separator: "\n"), in: folder, of: temporary, environment: environment)
     }
 
     /// Starts the server of the page's first block, and waits until it serves.

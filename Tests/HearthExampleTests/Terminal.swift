@@ -1,23 +1,33 @@
 import Foundation
+import HearthTestSupport
 import Synchronization
 
 /// A running program: what it has printed, by lines, and its input.
 ///
-/// `@unchecked`: the process and the pipes are set up once, the output is locked.
+/// `@unchecked`: the process and the pipes are set up once, and are not changed.
 final class Terminal: @unchecked Sendable {
-    private struct Output {
-        var bytes = Data()
-        var isOver = false
+    private final class Output: Sendable {
+        private let state = Mutex((bytes: Data(), isOver: false))
+
+        func append(_ bytes: Data) { state.withLock { $0.bytes.append(bytes) } }
+
+        func end() { state.withLock { $0.isOver = true } }
+
+        var isOver: Bool { state.withLock { $0.isOver } }
+
         var lines: [String] {
-            String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+            String(decoding: state.withLock { $0.bytes }, as: UTF8.self).split(separator: "\n").map(String.init)
         }
     }
 
+    private let temporary: TemporaryFolder
     private let process = Process()
     private let input = Pipe()
-    private let output = Mutex(Output())
+    private let output = Output()
 
-    init(_ script: String, in folder: URL, environment: [String: String]) throws {
+    /// - Parameter temporary: holds `folder`, and must not end before the program.
+    init(_ script: String, in folder: URL, of temporary: TemporaryFolder, environment: [String: String]) throws {
+        self.temporary = temporary
         let printed = Pipe()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-ec", script]
@@ -26,22 +36,24 @@ final class Terminal: @unchecked Sendable {
         process.standardInput = input
         process.standardOutput = printed
         process.standardError = printed
-        printed.fileHandleForReading.readabilityHandler = { [weak self] handle in
-            let bytes = handle.availableData
-            if bytes.isEmpty { handle.readabilityHandler = nil }
-            self?.output.withLock { output in
-                output.bytes.append(bytes)
-                output.isOver = bytes.isEmpty
-            }
-        }
         try process.run()
+        // A thread of its own reads in order, up to the end.
+        let reading = printed.fileHandleForReading
+        Thread.detachNewThread { [output] in
+            while true {
+                let bytes = reading.availableData
+                if bytes.isEmpty { break }
+                output.append(bytes)
+            }
+            output.end()
+        }
     }
 
     deinit {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 
-    var lines: [String] { output.withLock { $0.lines } }
+    var lines: [String] { output.lines }
 
     func type(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8)) }
 
@@ -62,7 +74,7 @@ final class Terminal: @unchecked Sendable {
     /// Waits for the end of the program and of its output.
     /// - Returns: its exit code, and all of its output.
     func end() async throws -> (code: Int32, lines: [String]) {
-        while process.isRunning || !output.withLock({ $0.isOver }) { try await Task.sleep(for: .milliseconds(5)) }
+        while process.isRunning || !output.isOver { try await Task.sleep(for: .milliseconds(5)) }
         return (process.terminationStatus, lines)
     }
 }

@@ -1,3 +1,5 @@
+import HearthModel
+import HearthHost
 import Testing
 
 /// The guide and README.md contain only Swift that is compiled here; `GuideSampleTests` runs that of the guide.
@@ -23,14 +25,16 @@ import Testing
         }
     }
 
-    /// Manifests, which are not compiled here, have the names of Package.swift: `make check-package` builds one of them.
+    /// Manifests, which are not compiled here, have the names of Package.swift and the version of the program: `make
+    /// check-package` builds one of them.
     @Test func manifestsNameProducts() throws {
         let manifests = try GuidePages.blocks().filter { $0.code.hasPrefix("// swift-tools-version") }
         #expect(manifests.count == 3)
         let package = try GuidePages.file("Package.swift")
         #expect(package.contains(#"name: "hearth","#))
         for manifest in manifests {
-            #expect(manifest.code.contains(#".package(url: "https://github.com/OWNER/hearth", from: "0.1.0")"#))
+            let dependency = #".package(url: "https://github.com/OWNER/hearth", from: "\#(HearthVersion.string)")"#
+            #expect(manifest.code.contains(dependency), "\(manifest.page)")
             let products = manifest.code.matches(of: /\.product\(name: "([A-Za-z]+)"/).map(\.output.1)
             #expect(!products.isEmpty)
             for product in products {

@@ -76,7 +76,7 @@ import Testing
     @Test func bothProductsAndTheOlderModules() async throws {
         let bench = try ShimBench()
         let message = bench.firestore().document("messages/first")
-        try message.setData(from: Message(body: "Hello"))
+        try await message.setData(["body": "Hello", "sent": FieldValue.serverTimestamp()])
         let beat = try await OlderCode.copy(message, to: bench.database().child("beats/first"))
         #expect(beat.name == "Hello" && beat.at != nil)
         let token = Self.token(uid: "eva")

@@ -1,3 +1,4 @@
+import HearthModel
 import HearthHost
 import Testing
 

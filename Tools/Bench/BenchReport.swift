@@ -1,3 +1,4 @@
+import HearthModel
 import HearthToolSupport
 import Glibc
 import HearthHost

@@ -1,3 +1,4 @@
+import HearthModel
 import Glibc
 import HearthHost
 import HearthToolSupport

@@ -1,22 +1,25 @@
 #!/bin/sh
-# Checks that the tests that docs/reference/compatibility.md and limits.md name exist, so that their rows can't outlive what
-# shows them, that sources that the documents name are there, that every metric is described, and that each function that
-# docs/internals names with its file or its type is declared there.
+# Checks that the tests that docs/reference names exist, so that its rows can't outlive what shows them, that sources that the
+# documents name are there, that every metric and every module is described, that each function that docs/internals names with
+# its file or its type is declared there, and that the documents have the version of the program.
+# shellcheck disable=SC2016 # the backquotes of Markdown
 set -eu
 
-compatibility="docs/reference/compatibility.md docs/reference/limits.md"
 missing=0
-# shellcheck disable=SC2086 # a list of files
-for name in $(grep -ohE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)\.[A-Za-z0-9_]+`' $compatibility | tr -d '`' | sort -u); do
+for name in $(grep -ohE '`(test_[a-z_]+|[A-Za-z0-9]+Tests)(\.[A-Za-z0-9_]+)?`' docs/reference/*.md | tr -d '`' | sed 's/\.py$//' | sort -u); do
     suite=${name%%.*}
-    test=${name#*.}
+    # Without a function: the suite itself.
+    test=${name#"$suite"}
+    test=${test#.}
     case "$suite" in
-        test_*) files="Tests/Python/endtoend/$suite.py"; pattern="(def|class) $test\\b" ;;
-        *) files=$(find Tests -name "$suite.swift" -o -name '*.swift' -path '*Tests/*' | xargs grep -lE "struct $suite\\b" || true)
+        test_*) files=Tests/Python/endtoend/$suite.py; pattern="(def|class) $test\\b" ;;
+        # A target with all of its suites, or a suite.
+        *) files=$(if [ -d "Tests/$suite" ]; then echo "Tests/$suite"; else grep -rlE --include='*.swift' "(struct|class) $suite\\b" Tests || true; fi)
             pattern="func $test\\b" ;;
     esac
+    [ -n "$test" ] || pattern=.
     # shellcheck disable=SC2086 # a list of files
-    if [ -z "$files" ] || ! grep -qsE "$pattern" $files; then
+    if [ -z "$files" ] || ! grep -qrsE "$pattern" $files; then
         echo "docs/reference names $name, which is not there" >&2
         missing=1
     fi
@@ -42,6 +45,34 @@ for metric in $(grep -ohE '"hearth_[a-z_]+"' Server/Host/Metrics/*.swift | tr -d
         missing=1
     fi
 done
+
+# The names of targets, but for the tests and what they share.
+for target in $(sed -n '/^    targets: \[/,/Tests, one folder a target/p' Package.swift | tr -d '\n' |
+    grep -oE '\.(target|executableTarget|systemLibrary)\( *name: "[^"]+"' | grep -oE '"[^"]+"' | tr -d '"'); do
+    if ! grep -qF "\`$target\`" docs/internals/architecture.md; then
+        echo "docs/internals/architecture.md lacks the target $target" >&2
+        missing=1
+    fi
+done
+
+# A version where somebody copies it: names of files, URLs, manifests, what the server prints.
+version=$(sed -n 's/.*static let string = "\(.*\)"/\1/p' Core/Model/HearthVersion.swift)
+named=$(grep -rnoE --include='*.md' '(hearth[-_]|download/v|hearth", from: "|^Version |Hearth |; this is )[0-9]+\.[0-9]+\.[0-9]+' README.md docs Client)
+for page in README.md docs/guide/README.md docs/guide/installing.md docs/guide/apple-code.md docs/reference/stability.md; do
+    if ! printf '%s\n' "$named" | grep -qE "^$page:"; then
+        echo "$page names no version" >&2
+        missing=1
+    fi
+done
+if printf '%s\n' "$named" | grep -vE "[^0-9.]$(printf %s "$version" | sed 's/\./\\./g')$" >&2; then
+    echo "these are other versions than $version of Core/Model/HearthVersion.swift" >&2
+    missing=1
+fi
+if ! grep -qF "$version" CHANGELOG.md; then
+    echo "CHANGELOG.md has nothing about $version" >&2
+    missing=1
+fi
+
 # `File.swift` `function`, `other` and `Type.member`, `other`. A member of a type may be in any file that declares or extends it.
 declarations=$(mktemp)
 trap 'rm -f "$declarations"' EXIT

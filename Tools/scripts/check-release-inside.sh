@@ -5,10 +5,11 @@ set -eu
 
 mode=$1
 echo started
+# shellcheck disable=SC2154 # code is assigned in the trap
 trap 'code=$?; [ $code -eq 0 ] || { echo "FAILED with $code"; journalctl --unit hearth --no-pager -n 20 2>/dev/null || true; }' EXIT
 export DEBIAN_FRONTEND=noninteractive PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-document=http://127.0.0.1:8080/v1/projects/demo/databases/\(default\)/documents/cities/LA
-location=http://127.0.0.1:8080/scores.json?ns=demo
+document='http://127.0.0.1:8080/v1/projects/demo/databases/(default)/documents/cities/LA'
+location='http://127.0.0.1:8080/scores.json?ns=demo'
 
 fail() {
     echo "FAILED: $*"

@@ -30,7 +30,7 @@ bootstrap() {
     case "$system" in
         noble)
             keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
-            # shellcheck disable=SC2086 # two words, or one
+            # shellcheck disable=SC2046 # two words, or one
             set -- $([ -e $keyring ] && echo "--keyring=$keyring" || echo --no-check-gpg) --components=main,universe
             mirror=http://archive.ubuntu.com/ubuntu
             script=/usr/share/debootstrap/scripts/gutsy

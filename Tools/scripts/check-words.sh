@@ -13,7 +13,7 @@ pattern=$(grep -v '^#' "$words" | cut -f1 | paste -sd '|')
 parts='[a-z](Turn|Place|Told|Room)(s|[A-Z0-9]|\b)|\b(Turn|Place|Told|Room)(s|[A-Z0-9])'
 
 files() {
-    find Core Server Rules Bundler Client Tools Tests docs README.md CONTRIBUTING.md Makefile Package.swift \
+    find Core Server Rules Bundler Client Tools Tests docs README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md Makefile Package.swift \
         \( -name '*.swift' -o -name '*.md' -o -name '*.py' -o -name '*.sh' -o -name Makefile \) \
         -not -path '*/.*' -not -path 'Tests/Vectors/*' -print | LC_ALL=C sort
 }

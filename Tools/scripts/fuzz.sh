@@ -26,6 +26,7 @@ shift
 
 seeds=Tests/Fuzz/$target/seeds
 if [ -z "$target" ] || [ ! -d "$seeds" ]; then
+    # shellcheck disable=SC2046 # words
     echo "fuzz: TARGET is one of:" $(cd Tests/Fuzz && ls -d */seeds | cut -d/ -f1) >&2
     exit 64
 fi

@@ -14,7 +14,7 @@ program=$(realpath "$2")
 cd "$(dirname "$0")/../.."
 output=${3:-dist}
 
-version=$(sed -n 's/.*static let string = "\(.*\)"/\1/p' Server/Host/HearthVersion.swift)
+version=$(sed -n 's/.*static let string = "\(.*\)"/\1/p' Core/Model/HearthVersion.swift)
 in_repository() { [ -e .git ] && command -v git >/dev/null && git -c safe.directory='*' rev-parse --quiet --verify HEAD >/dev/null; }
 if in_repository; then
     commit=$(git -c safe.directory='*' describe --always --dirty --abbrev=12 --exclude='*')

@@ -21,6 +21,7 @@ if [ $# -gt 0 ]; then
     HEARTH_TESTS=$(echo "$*" | tr ' ' ',')
     export HEARTH_TESTS
 else
+    # shellcheck disable=SC2046 # words
     set -- $(cd Tests && ls -d Hearth*) HearthEndToEndTests
 fi
 folder=$(pwd)/.build/sanitize

@@ -216,11 +216,11 @@ public class Database: NSObject, @unchecked Sendable {
     /// - Parameter isEnabled: true to log details; at the start of the process they are not logged.
     public class func setLoggingEnabled(_ isEnabled: Bool) { Log.setVerbose(isEnabled) }
 
-    /// The version of the client's API, which is also sent to the server.
+    /// The version of the client, which is also sent to the server.
     /// - Returns: three numbers joined by dots.
     public class func sdkVersion() -> String { Database.version }
 
-    static let version = "1.0.0"
+    static let version = HearthVersion.string
 
     // MARK: At work
 

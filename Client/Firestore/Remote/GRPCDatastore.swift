@@ -95,14 +95,12 @@ final class GRPCDatastore: Datastore {
         var fields = [
             HTTPField("google-cloud-resource-prefix", database),
             HTTPField("x-goog-request-params", database),
-            HTTPField("x-goog-api-client", "gl-swift/\(swiftVersion) fire/\(version) grpc/"),
+            HTTPField("x-goog-api-client", "gl-swift/\(swiftVersion) fire/\(HearthVersion.string) grpc/"),
         ]
         if let token = headers.authorizationToken { fields.append(HTTPField("authorization", "Bearer \(token)")) }
         if let token = headers.appCheckToken { fields.append(HTTPField("x-firebase-appcheck", token)) }
         return fields
     }
-
-    static let version = "1.0.0"
 
     private static var swiftVersion: String {
         #if swift(>=6.3)

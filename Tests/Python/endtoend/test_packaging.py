@@ -22,7 +22,7 @@ from support.program import BINARY, environment_of_a_child, program
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 
 ROOT = Path(__file__).parents[3]
-VERSION = re.search(r'string = "([^"]+)"', (ROOT / "Server/Host/HearthVersion.swift").read_text())[1]  # type: ignore[index]
+VERSION = re.search(r'string = "([^"]+)"', (ROOT / "Core/Model/HearthVersion.swift").read_text())[1]  # type: ignore[index]
 MACHINE = platform.machine()
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(MACHINE, MACHINE)
 

@@ -1,10 +1,7 @@
 import CBuild
+import HearthModel
 
-/// The program's version.
-package enum HearthVersion {
-    /// Packages and programs take the number from here; nothing else has it.
-    package static let string = "0.1.0"
-
+extension HearthVersion {
     /// The first digits of the commit that a release was built from, with `-dirty` when the sources had been changed; nil in a
     /// program that was built in another way.
     package static let commit: String? = {
