@@ -28,6 +28,13 @@ package final class HTTP2Client: @unchecked Sendable {
             self.host = host
             self.port = port
         }
+
+        /// The server's name in requests: an IPv6 address stands in brackets there.
+        package var authority: String { Self.authority(host, port) }
+
+        package static func authority(_ host: String, _ port: Int) -> String {
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
     }
 
     package let loop: EventLoop
@@ -151,7 +158,7 @@ package final class HTTP2Client: @unchecked Sendable {
         var fields = HTTP2Fields()
         fields.append(":method", method)
         fields.append(":scheme", configuration.isSecure ? "https" : "http")
-        fields.append(":authority", "\(configuration.host):\(configuration.port)")
+        fields.append(":authority", configuration.authority)
         fields.append(":path", path)
         fields.append(headers)
         return open(fields, hasBody: hasBody)

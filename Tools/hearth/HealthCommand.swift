@@ -27,7 +27,7 @@ enum HealthCommand {
         A server with TLS is asked by a name that its certificate has: --address hearth.example:443 --tls.
 
         Exit codes: 0 the server is ready, 1 it runs but cannot read or write its data, 64 wrong usage, 69 it can't be
-        reached, or does not answer within 10 seconds.
+        reached, or does not answer within 10 seconds, 78 the settings here are wrong.
         """
 
     private static func run(_ arguments: [String]) throws(ToolFailure) {
