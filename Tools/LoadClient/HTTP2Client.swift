@@ -29,7 +29,7 @@ package final class HTTP2Client: @unchecked Sendable {
             self.port = port
         }
 
-        /// The server's name in requests: an IPv6 address stands in brackets there.
+        /// The server's name in requests, with an IPv6 address in brackets.
         package var authority: String { Self.authority(host, port) }
 
         package static func authority(_ host: String, _ port: Int) -> String {
