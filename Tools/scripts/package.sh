@@ -116,7 +116,7 @@ deb() {
     (cd "$root" && find usr etc -type f -exec md5sum '{}' + | LC_ALL=C sort -k 2 >DEBIAN/md5sums)
     echo /etc/hearth/hearth.json >"$root/DEBIAN/conffiles"
     install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$root/DEBIAN"
-    sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@MAINTAINER@/$maintainer/" \
+    sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@MAINTAINER@/$(printf '%s' "$maintainer" | sed 's|[&/\\]|\\&|g')/" \
         -e "s/@SIZE@/$(du -sk --apparent-size --exclude=DEBIAN "$root" | cut -f1)/" \
         -e "s/@DEPENDS@/$(LC_ALL=C sort -u "$work/depends" | paste -sd, | sed 's/,/, /g')/" packaging/debian/control.in >"$root/DEBIAN/control"
     find "$root" -exec touch --no-dereference --date="@$epoch" '{}' +
