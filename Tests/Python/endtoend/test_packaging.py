@@ -256,6 +256,10 @@ class TestUnit:
         assert ended.returncode == 0, ended.stdout
 
 
+# The pages of the documentation, beside README.md in both packages.
+PAGES = {f"docs/{page.relative_to(ROOT / 'docs')}" for page in (ROOT / "docs").rglob("*.md")}
+
+
 class TestArchive:
     def test_has_everything_and_is_the_same_again(self, tmp_path: Path) -> None:
         packaged("tarball", tmp_path)
@@ -264,12 +268,14 @@ class TestArchive:
         assert run("sha256sum", "--check", f"{name}.tar.gz.sha256", folder=tmp_path).returncode == 0
         with tarfile.open(file) as archive:
             members = {member.name.removeprefix(name): member for member in archive}
-        assert {path for path, member in members.items() if member.isfile()} == {
+        assert {path for path, member in members.items() if member.isfile()} == {f"/{page}" for page in PAGES} | {
             "/hearth", "/hearth.1", "/LICENSE", "/NOTICE", "/README.md", "/CHANGELOG.md", "/systemd/hearth.service",
             "/systemd/hearth.json", "/completions/hearth", "/completions/_hearth", "/completions/hearth.fish",
         }  # fmt: skip
         assert {(member.uid, member.gid, member.mtime) for member in members.values()} == {(0, 0, 1_700_000_000)}
         assert members["/hearth"].mode == 0o755
+        linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
+        assert linked and linked <= PAGES
         first = file.read_bytes()
         packaged("tarball", tmp_path)
         assert file.read_bytes() == first
@@ -306,7 +312,8 @@ class TestDebianPackage:
         files = {words[5].removeprefix("."): (words[0], words[1]) for words in lines if words[0][0] == "-"}
         assert {owner for _, owner in files.values()} == {"root/root"}
         assert files["/usr/bin/hearth"][0] == "-rwxr-xr-x"
-        documents = {f"/usr/share/doc/hearth/{name}" for name in ("copyright", "changelog.gz", "NOTICE", "NEWS.gz", "README.md")}
+        names = {"copyright", "changelog.gz", "NOTICE", "NEWS.gz", "README.md"} | PAGES
+        documents = {f"/usr/share/doc/hearth/{name}" for name in names}
         assert files.keys() - documents == {
             "/usr/bin/hearth", "/etc/hearth/hearth.json", "/usr/lib/systemd/system/hearth.service",
             "/usr/share/man/man1/hearth.1.gz", "/usr/share/bash-completion/completions/hearth",
