@@ -88,6 +88,7 @@ import Testing
         inspection.finish()
         #expect(inspection.problems.map(\.description) == [])
         #expect(inspection.queries.map(\.documentCount) == names.map { _ in 1 })
+        #expect(inspection.string("odd").contains("    \\u{1}\\n: 1 document at"), "control characters are escaped")
         try await other.db.disableNetwork()
         #expect(try await other.db.loadBundle(bundle).documentsLoaded == names.count)
         for (n, name) in names.enumerated() {

@@ -104,7 +104,7 @@ extension BundleInspection {
         var lines = ["\(path): \(problems.isEmpty ? "can be loaded" : "can't be loaded"), \(sizeBytes) bytes", ""]
         if let metadata {
             lines += [
-                "  id         \(metadata.id)", "  created    \(Self.string(metadata.createTime))",
+                "  id         \(Printable.line(metadata.id))", "  created    \(Self.string(metadata.createTime))",
                 "  documents  \(documents.count) (\(documents.count { !$0.exists }) missing)",
                 "  bytes      \(totalBytes)"
                     + (UInt64(totalBytes) == metadata.totalBytes ? "" : ", the metadata says \(metadata.totalBytes)"),
@@ -113,17 +113,18 @@ extension BundleInspection {
         if !queries.isEmpty { lines += ["", "  queries"] }
         for query in queries {
             let count = CheckReport.count(query.documentCount, "document")
-            lines.append("    \(query.name): \(count) at \(Self.string(query.readTime))")
+            lines.append("    \(Printable.line(query.name)): \(count) at \(Self.string(query.readTime))")
         }
         if !documents.isEmpty { lines += ["", "  documents"] }
         for document in documents.prefix(Self.documentsMax) {
             let size = "\(document.sizeBytes) bytes, of \(Self.string(document.updateTime))"
             let state = document.exists ? size : "missing"
-            let queries = document.queries.isEmpty ? "" : " (\(document.queries.joined(separator: ", ")))"
-            lines.append("    \(Self.path(document.name)): \(state)\(queries)")
+            let queries =
+                document.queries.isEmpty ? "" : " (\(Printable.line(document.queries.joined(separator: ", "))))"
+            lines.append("    \(Printable.line(Self.path(document.name))): \(state)\(queries)")
         }
         if documents.count > Self.documentsMax { lines.append("    and \(documents.count - Self.documentsMax) more") }
-        if !problems.isEmpty { lines += ["", "  problems"] + problems.map { "    \($0.description)" } }
+        if !problems.isEmpty { lines += ["", "  problems"] + problems.map { "    \(Printable.line($0.description))" } }
         return (lines + [""]).joined(separator: "\n")
     }
 
