@@ -25,9 +25,10 @@ package struct BundleBuilder<Spool: BundleSpool> {
     /// The name of the bundle.
     package let id: String
     private var entries: [Entry] = []
-    private var positions: [String: Int] = [:]
+    /// By the bytes of the names, which identify documents: `String` compares by canonical equivalence.
+    private var positions: [[UInt8]: Int] = [:]
     private var queries: [[UInt8]] = []
-    private var queryNames: Set<String> = []
+    private var queryNames: Set<[UInt8]> = []
     private var latestReadTime = TimestampMessage()
     private var database: DatabaseName?
     private var spool: Spool
@@ -97,12 +98,12 @@ package struct BundleBuilder<Spool: BundleSpool> {
         limitType: BundleQuery.LimitType = .first, readTime: TimestampMessage
     ) throws(Status) {
         if name.isEmpty { throw .invalidArgument("A query in a bundle needs a name.") }
-        if queryNames.contains(name) {
+        if queryNames.contains(Array(name.utf8)) {
             throw Status(.alreadyExists, "Query name conflict: \"\(name)\" was added before.")
         }
         try noteDatabase(parent.database, parent.string)
         _ = try BundleQueryCheck.query(query, parent: parent)
-        queryNames.insert(name)
+        queryNames.insert(Array(name.utf8))
         queries.append(
             BundleElementWriter.framed(
                 BundleElementWriter.namedQuery(name, parent: parent, query, limitType, readTime: readTime)))
@@ -114,14 +115,15 @@ package struct BundleBuilder<Spool: BundleSpool> {
         note(readTime)
         let index: Int
         let isNewer: Bool
-        if let known = positions[name] {
+        let key = Array(name.utf8)
+        if let known = positions[key] {
             index = known
             isNewer = entries[index].readTime.isBefore(readTime)
             if isNewer { entries[index].readTime = readTime }
         } else {
             index = entries.count
             isNewer = true
-            positions[name] = index
+            positions[key] = index
             entries.append(Entry(name: name, readTime: readTime))
         }
         if let query { entries[index].queries.append(query) }

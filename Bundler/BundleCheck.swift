@@ -13,7 +13,8 @@ package struct BundleCheck: Sendable {
     /// The number of distinct complete documents.
     package var documentCount: Int { documents.count }
 
-    private var documents: Set<String> = []
+    /// The bytes of the names, which identify documents: `String` compares by canonical equivalence.
+    private var documents: Set<[UInt8]> = []
     /// The metadata of an existing document, whose document must follow.
     private var open: BundledDocumentMetadataMessage?
 
@@ -106,7 +107,7 @@ package struct BundleCheck: Sendable {
     }
 
     /// Counts a document; true when it was counted before.
-    private mutating func note(_ name: String) -> Bool { !documents.insert(name).inserted }
+    private mutating func note(_ name: String) -> Bool { !documents.insert(Array(name.utf8)).inserted }
 
     // MARK: Queries
 

@@ -53,8 +53,8 @@ package struct Stores: Sendable {
     /// Logged once a start: other programs that use this library may lose data by its defect.
     private static func warnOfEngine(_ log: Log) {
         if !SQLiteLibrary.hasLogResetDefect { return }
-        log.warning(
-            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
+        log.info(
+            "this SQLite has the WAL-reset defect, which Hearth avoids: only other programs with this library need an update",
             ("version", .string(SQLiteLibrary.version)), ("corrected", .string("3.51.3, 3.50.7, 3.44.6")))
     }
 

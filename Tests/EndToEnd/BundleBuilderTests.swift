@@ -71,6 +71,37 @@ import Testing
         await other.end()
     }
 
+    /// Names are identified by their bytes: the two spellings of one letter are two documents and two queries.
+    @Test(arguments: [false, true]) func oddNames(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend, isPersistent: isPersistent))
+        let names = ["\u{e9}", "e\u{301}", "\"q\" \\ ü", "日本語", "a.b~*[]`", "%2F%", "😀", " ", "\u{1}\n"]
+        let odd = device.db.collection("odd")
+        let builder = device.db.bundle("\"odd\" \\\n é")
+        for (n, name) in names.enumerated() { try await odd.document(name).setData(["n": n, "\u{1}\"`.": name]) }
+        for (n, name) in names.enumerated() {
+            try builder.add(name, try await odd.whereField("n", isEqualTo: n).getDocuments(source: .server))
+        }
+        let bundle = try builder.build()
+        var inspection = BundleInspection()
+        inspection.feed(Array(bundle)[...])
+        inspection.finish()
+        #expect(inspection.problems.map(\.description) == [])
+        #expect(inspection.queries.map(\.documentCount) == names.map { _ in 1 })
+        try await other.db.disableNetwork()
+        #expect(try await other.db.loadBundle(bundle).documentsLoaded == names.count)
+        for (n, name) in names.enumerated() {
+            let query = try #require(await other.db.getQuery(named: name))
+            let found = try await query.getDocuments(source: .cache).documents
+            #expect(found.map { Array($0.documentID.utf8) } == [Array(name.utf8)])
+            #expect(found.first?.get("n") as? Int == n)
+            let value = found.first?.get(FieldPath(["\u{1}\"`."])) as? String
+            #expect(value.map { Array($0.utf8) } == Array(name.utf8))
+        }
+        await device.end()
+        await other.end()
+    }
+
     /// A newer bundle of the same name is loaded, also when documents are only missing in it.
     @Test func aNewerBundleReplacesAnOlderOne() async throws {
         let backend = try Backend()

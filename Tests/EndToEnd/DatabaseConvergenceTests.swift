@@ -4,7 +4,8 @@ import HearthTestSupport
 import Testing
 
 /// Three clients of the Realtime Database make random changes offline and over broken connections. When all are online
-/// and idle, they show the server's data. At every time the child events that they received add up to the value event.
+/// and idle, they show the server's data. At every time the child events that they received add up to the value event, and at
+/// the end those of the sequences.
 ///
 /// Five runs, or `HEARTH_TEST_EFFORT` times as many: 40 makes two hundred. A failure prints its seed, and
 /// `HEARTH_TEST_SEED` repeats the operations of the clients (not the interleaving of their messages).
@@ -211,6 +212,7 @@ private final class DatabaseConvergenceRun {
                     expected = EventWitness.string(try await location.getData().valueInExportFormat())
                     return witness.value == expected
                 }
+                try await Waiting.until("the list of client \(index), query \(number); \(log)") { witness.isListed }
             }
         }
         await another.end()

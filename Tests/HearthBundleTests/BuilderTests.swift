@@ -92,6 +92,24 @@ struct BuilderConformanceTests {
 
     static let now = TimestampMessage(seconds: 100, nanos: 1)
 
+    /// Names are identified by their bytes. Swift's `String` compares by canonical equivalence.
+    @Test func theTwoSpellingsOfALetterAreTwoNames() throws {
+        let spellings = ["\u{e9}", "e\u{301}"]
+        var builder = try BundleBuilder(id: "x")
+        for (number, spelling) in spellings.enumerated() {
+            let query = try StructuredQueryMessage(json: Array(#"{"from": [{"collectionId": "c"}]}"#.utf8))
+            try builder.add(
+                query: spelling, parent: try ResourceName(parent: TestData.root), query, readTime: Self.now)
+            let fields = MapValue([.init(name: "n", value: .integer(Int64(number)))])
+            try builder.add(Self.document("c/\(spelling)", fields), readTime: Self.now, query: spelling)
+        }
+        #expect(builder.documentCount == 2)
+        let reading = Reading(try builder.build())
+        #expect(reading.failure == nil && reading.documents.count == 2)
+        #expect(reading.documents.allSatisfy { !$0.isRepeated })
+        #expect(reading.documents.map { Array($0.queries[0].utf8) } == spellings.map { Array($0.utf8) })
+    }
+
     @Test func emptyMapsAndArraysAreWrittenWithTheirMember() throws {
         var builder = try BundleBuilder(id: "x")
         let fields = MapValue([

@@ -81,8 +81,26 @@ struct ConnectionTests {
         bench.fire(.reconnect)
         bench.answerToken(nil)
         bench.fire(.handshake)
-        #expect(bench.took() == ["open - -", "close"])
+        #expect(bench.took() == ["open - -", "warning", "close"])
         #expect(bench.timers == [.reconnect: 1_000])
+    }
+
+    @Test func aServerThatCannotBeReachedIsReportedOnceAndNotAfterASuccess() {
+        machine.start()
+        for _ in 0..<3 {
+            bench.fire(.reconnect)
+            bench.answerToken(nil)
+            bench.lose()
+        }
+        #expect(bench.took().filter { $0 == "warning" }.count == 1)
+        let other = ConnectionBench()
+        other.machine.start()
+        other.connect()
+        other.lose()
+        other.fire(.reconnect)
+        other.answerToken(nil)
+        other.lose()
+        #expect(!other.took().contains("warning"))
     }
 
     @Test func growingDelays() {

@@ -8,7 +8,7 @@ import HearthWire
 enum TestData {
     static let vectors =
         URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../Vectors/export").standardizedFileURL.path() + "/"
+        .appending(path: "../Vectors/export").standardizedFileURL.path(percentEncoded: false) + "/"
 
     /// Folders with an NDJSON file each.
     static let exports = [

@@ -13,7 +13,7 @@ import Synchronization
 enum TransferData {
     static let vectors =
         URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../Vectors/export").standardizedFileURL.path() + "/"
+        .appending(path: "../Vectors/export").standardizedFileURL.path(percentEncoded: false) + "/"
 
     static func folder(_ name: String) -> String { vectors + name + (name == "suite" ? "/firestore_export" : "") }
 

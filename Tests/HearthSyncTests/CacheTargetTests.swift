@@ -106,6 +106,10 @@ struct CacheTargetTests {
                 #expect(again?.query == query)
                 #expect(again?.query.limitType == .last)
                 #expect(again?.query.target == query.target)
+                // Names are identified by their bytes.
+                try bundles.save(NamedQuery(name: "\u{e9}", query: query, readTime: .seconds(9)))
+                try bundles.save(NamedQuery(name: "e\u{301}", query: query, readTime: .seconds(10)))
+                #expect(try bundles.namedQuery("\u{e9}")?.readTime == .seconds(9))
             }
         }
     }

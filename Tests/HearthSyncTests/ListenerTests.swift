@@ -206,6 +206,30 @@ struct StreamTests {
         #expect(driver.acknowledged == ["c/a"])
     }
 
+    @Test(
+        "An acknowledged write stays visible when the server's first state is older than it", arguments: [true, false])
+    func ownWrite(isEager: Bool) throws {
+        let driver = try SpecDriver(cache: .memory, isEager: isEager, limboResolutionsMax: 100)
+        defer { driver.shutDown() }
+        try driver.write(.set("c/a"))
+        let query = ClientQuery(path: ResourcePath("c/a"))
+        let target = try driver.listen(query, source: .default)
+        _ = try driver.backend.takeWrite()
+        let time = TimestampMessage(.seconds(5))
+        try driver.backend.answerWrite(
+            .init(streamToken: [1], writeResults: [.init(updateTime: time)], commitTime: time))
+        driver.core.queue.drain()
+        #expect(driver.acknowledged == ["c/a"])
+        for change in [TargetChangeMessage.TargetChangeType.add, .current] {
+            try driver.say(.init(targetChange: .init(targetChangeType: change, targetIds: [target], resumeToken: [1])))
+        }
+        try driver.say(.init(targetChange: .init(readTime: .init(.seconds(4)))))
+        guard case .snapshot(let last) = try #require(driver.events.last) else {
+            throw Status.internalError("no snapshot")
+        }
+        #expect(last.documents.count == 1 && !last.isFromCache)
+    }
+
     @Test("A stream that opens without listeners is closed after the idle timeout")
     func forsaken() throws {
         let driver = try driver()

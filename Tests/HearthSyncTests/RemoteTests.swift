@@ -194,6 +194,28 @@ struct RemoteTests {
         #expect(warnings.count == 1 && warnings[0].contains("no route"), "reported once, before the first success")
     }
 
+    @Test("A write stream that cannot be opened is reported once, and leaves the state as it is")
+    func writeStreamThatFails() {
+        var states: [OnlineState] = []
+        func warnings(_ events: (OnlineStateTracker) -> Void) -> [String] {
+            let tracker = OnlineStateTracker(WorkerQueue(label: "test", firesTimers: false)) { states.append($0) }
+            var warnings: [String] = []
+            tracker.onWarning = { warnings.append($0) }
+            events(tracker)
+            return warnings
+        }
+        let reported = warnings { tracker in
+            tracker.writeStreamFailed(.unavailable("no route"))
+            tracker.writeStreamFailed(.unavailable("no route"))
+        }
+        #expect(reported.count == 1 && reported[0].contains("no route"))
+        let afterSuccess = warnings { tracker in
+            tracker.writeStreamOpened()
+            tracker.writeStreamFailed(.unavailable("no route"))
+        }
+        #expect(afterSuccess.isEmpty && states.isEmpty)
+    }
+
     @Test("Codes of errors are permanent or not")
     func codes() {
         let permanent: Set<Status.Code> = [

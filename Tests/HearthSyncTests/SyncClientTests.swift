@@ -13,10 +13,13 @@ private final class CallServer: Datastore, @unchecked Sendable {
     private var requests: [any WireMessage] = []
     private let aggregates: MapValue
     private let documents: [BatchGetDocumentsResponse]
+    /// Ends each stream of writes; nil keeps them open.
+    private let endOfWrites: Status?
 
-    init(aggregates: MapValue = [:], documents: [BatchGetDocumentsResponse] = []) {
+    init(aggregates: MapValue = [:], documents: [BatchGetDocumentsResponse] = [], endOfWrites: Status? = nil) {
         self.aggregates = aggregates
         self.documents = documents
+        self.endOfWrites = endOfWrites
     }
 
     func note(_ request: any WireMessage) { lock.withLock { requests.append(request) } }
@@ -34,7 +37,10 @@ private final class CallServer: Datastore, @unchecked Sendable {
 
     func openWrite(
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
-    ) -> any RequestStream<WriteRequest> { Silent<WriteRequest>() }
+    ) -> any RequestStream<WriteRequest> {
+        if let endOfWrites { onEvent(.closed(endOfWrites)) }
+        return Silent<WriteRequest>()
+    }
 
     func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse {
         note(request)
@@ -133,6 +139,21 @@ struct SyncClientTests {
         await terminate(second)
         try SyncClient.clearPersistence(
             SyncConfiguration(database: Self.database, appName: "app", cache: cache))
+    }
+
+    @Test("A program that only writes is warned when the server cannot be reached")
+    func writesWithoutServer() async throws {
+        let warnings = Mailbox<String>()
+        var configuration = SyncConfiguration(database: Self.database, appName: "app", cache: .memoryEager)
+        configuration.onWarning = { warnings.put($0) }
+        let server = CallServer(endOfWrites: .unavailable("no route"))
+        let client = try SyncClient(configuration: configuration, datastore: server, credentials: EmptyCredentials()) {
+            $0()
+        }
+        client.write([.set("c/a")]) { _ in }
+        #expect(await warnings.next()?.contains("cannot be reached: UNAVAILABLE: no route") == true)
+        await terminate(client)
+        #expect(warnings.isEmpty, "warned once")
     }
 
     /// A server that cannot decode a request ends the stream with all its targets.

@@ -68,4 +68,16 @@ import Testing
         }
         for line in ServeOptions.help().split(separator: "\n") { #expect(line.count <= 120) }
     }
+
+    @Test func helpOfVerbs() throws {
+        for command in Tool.commands {
+            for verb in command.verbs { try Tool.run(["help", command.name, verb]) }
+        }
+        #expect(throws: ToolFailure.usage("`hearth rules` has no verb \"tst\"; did you mean \"test\"?")) {
+            try Tool.run(["help", "rules", "tst"])
+        }
+        #expect(throws: ToolFailure.usage("`hearth check` has no verbs, found \"all\".")) {
+            try Tool.run(["help", "check", "all"])
+        }
+    }
 }

@@ -25,7 +25,7 @@ import Testing
     func whatIsTaken(line: String) { #expect(refusal(line) == nil) }
 
     @Test(arguments: [
-        ("", "Expected a verb. See `hearth help triggers`."),
+        ("", "Expected list, show, test, dead, replay, retry, set, delete, check: see `hearth help triggers`."),
         ("lst", "There is no verb \"lst\"; did you mean \"list\"?"), ("list t", "Expected `hearth triggers list`."),
         ("show", "Expected `hearth triggers show NAME`."), ("set t", "Expected `hearth triggers set NAME FILE`."),
         ("test t", "Expected either --document PATH or --ref PATH."),

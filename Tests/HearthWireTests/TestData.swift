@@ -34,6 +34,8 @@ enum TestData {
 
     /// The names of the files of a folder, sorted.
     static func vectorFiles(_ path: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: vectorFolder.appending(path: path).path()).sorted()
+        try FileManager.default.contentsOfDirectory(
+            atPath: vectorFolder.appending(path: path).path(percentEncoded: false)
+        ).sorted()
     }
 }

@@ -40,7 +40,8 @@ final class DatabaseSocket: @unchecked Sendable {
                 }
                 client.send(
                     Array(
-                        ("GET /.ws?v=5&ns=\(namespace) HTTP/1.1\r\nHost: \(host):\(port)\r\nUpgrade: websocket\r\n"
+                        ("GET /.ws?v=5&ns=\(namespace) HTTP/1.1\r\nHost: \(HTTP2Client.Configuration.authority(host, port))\r\n"
+                            + "Upgrade: websocket\r\n"
                             + "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                             + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n").utf8))
             }

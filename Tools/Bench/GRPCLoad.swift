@@ -1,4 +1,5 @@
 import CLoad
+import HearthLoadClient
 import HearthModel
 import HearthNetwork
 import HearthToolSupport
@@ -61,7 +62,8 @@ struct GRPCLoad {
         let headers =
             [
                 HTTPHeader(":method", "POST"), HTTPHeader(":scheme", "http"),
-                HTTPHeader(":authority", "\(generator.host):\(generator.port)"), HTTPHeader(":path", path),
+                HTTPHeader(":authority", HTTP2Client.Configuration.authority(generator.host, generator.port)),
+                HTTPHeader(":path", path),
                 HTTPHeader("te", "trailers"), HTTPHeader("content-type", "application/grpc"),
                 // The generator reads no compressed message.
                 HTTPHeader("grpc-accept-encoding", "identity"),

@@ -25,7 +25,7 @@ package final class GRPCClient: @unchecked Sendable {
         var fields = HTTP2Fields()
         fields.append(":method", "POST")
         fields.append(":scheme", connection.configuration.isSecure ? "https" : "http")
-        fields.append(":authority", "\(connection.configuration.host):\(connection.configuration.port)")
+        fields.append(":authority", connection.configuration.authority)
         fields.append(":path", path)
         fields.append("te", "trailers")
         fields.append("content-type", "application/grpc")

@@ -17,6 +17,7 @@ package final class HTTP2Client: @unchecked Sendable {
         package var isSecure = false
         /// A PEM file of trusted certificates; nil: the system's.
         package var trustedCertificatesPath: String?
+        /// For the TCP connection, and again for the TLS handshake.
         package var connectTimeoutMilliseconds = 10_000
         /// The bytes of one response that the server may send before the client has consumed them.
         package var streamWindowBytes = 1024 * 1024
@@ -26,6 +27,13 @@ package final class HTTP2Client: @unchecked Sendable {
         package init(host: String, port: Int) {
             self.host = host
             self.port = port
+        }
+
+        /// The server's name in requests, with an IPv6 address in brackets.
+        package var authority: String { Self.authority(host, port) }
+
+        package static func authority(_ host: String, _ port: Int) -> String {
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         }
     }
 
@@ -50,6 +58,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private let fields = FieldBuffer()
     private var waitingStreams: [HTTP2ClientStream] = []
     private var ready: ((Result<HTTP2Client, Status>) -> Void)?
+    private var handshakeTimer: Timer?
 
     private static let frameSpaceBytes = 17 * 1024
 
@@ -101,6 +110,10 @@ package final class HTTP2Client: @unchecked Sendable {
                     context: context, descriptor: descriptor, serverName: configuration.host)
             else { return fail(.unavailable("cannot set up TLS")) }
             channel.startTLS(tls)
+            let milliseconds = configuration.connectTimeoutMilliseconds
+            handshakeTimer = loop.schedule(afterMilliseconds: milliseconds) { [weak self] in
+                self?.fail(.unavailable("the server did not complete the TLS handshake within \(milliseconds) ms"))
+            }
         } catch { fail(error) }
     }
 
@@ -145,7 +158,7 @@ package final class HTTP2Client: @unchecked Sendable {
         var fields = HTTP2Fields()
         fields.append(":method", method)
         fields.append(":scheme", configuration.isSecure ? "https" : "http")
-        fields.append(":authority", "\(configuration.host):\(configuration.port)")
+        fields.append(":authority", configuration.authority)
         fields.append(":path", path)
         fields.append(headers)
         return open(fields, hasBody: hasBody)
@@ -248,6 +261,7 @@ package final class HTTP2Client: @unchecked Sendable {
 
 extension HTTP2Client: ChannelDriver {
     package func secured(applicationProtocol: String?) {
+        handshakeTimer?.cancel()
         guard applicationProtocol == "h2" else { return fail(.unavailable("the server doesn't speak HTTP/2")) }
         begin()
     }
@@ -284,6 +298,7 @@ extension HTTP2Client: ChannelDriver {
     package func channelClosed() {
         guard !isClosed else { return }
         isClosed = true
+        handshakeTimer?.cancel()
         let streams = streams
         self.streams = [:]
         headerStream = nil

@@ -1,7 +1,11 @@
 import Glibc
+import Synchronization
 
 /// The two streams of a program, without the buffers and the shared state of the C library.
 package enum Output {
+    /// The error of the first write to standard output that failed, or 0.
+    private static let firstError = Atomic<Int32>(0)
+
     /// Writes to standard output.
     package static func line(_ string: String) { write(string + "\n", to: STDOUT_FILENO) }
 
@@ -9,13 +13,27 @@ package enum Output {
 
     package static func error(_ string: String) { write(string + "\n", to: STDERR_FILENO) }
 
+    /// For a command whose output is its result: what a full disk has cut off is not a success.
+    /// - Throws: 73 when something could not be written to standard output. Not when its reader has gone, or the caller has closed
+    ///   it: nobody wants the output then.
+    package static func checkWritten() throws(ToolFailure) {
+        let error = firstError.load(ordering: .relaxed)
+        if error == 0 || error == EPIPE || error == EBADF { return }
+        throw ToolFailure(.data, "Cannot write to standard output: \(String(cString: strerror(error))).")
+    }
+
     private static func write(_ string: String, to descriptor: Int32) {
         var bytes = Array(string.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            // The error cannot be reported anywhere.
-            if count <= 0 { return }
+            if count <= 0 {
+                // Of standard error nobody can be notified.
+                if descriptor == STDOUT_FILENO {
+                    _ = firstError.compareExchange(expected: 0, desired: count < 0 ? errno : EIO, ordering: .relaxed)
+                }
+                return
+            }
             bytes = bytes.dropFirst(count)
         }
     }

@@ -10,7 +10,8 @@ enum BenchCommand {
         },
         run: { arguments throws(ToolFailure) in
             let program = try ToolProcess.sibling(
-                "hearth-bench", advice: "a release has it beside hearth, and `make bench` builds it.")
+                "hearth-bench", advice: "`make bench` and `make release` in the sources build it; put it beside hearth."
+            )
             var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
             words.append(nil)
             execv(program, words)

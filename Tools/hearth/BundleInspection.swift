@@ -75,10 +75,14 @@ struct BundleInspection {
                     name: message.name, exists: message.exists, readTime: message.readTime, queries: message.queries,
                     sizeBytes: frame.sizeBytes))
             for name in message.queries {
-                if let index = queries.firstIndex(where: { $0.name == name }) { queries[index].documentCount += 1 }
+                if let index = queries.firstIndex(where: { UTF8Order.equal($0.name, name) }) {
+                    queries[index].documentCount += 1
+                }
             }
         }
-        if let message = message.document, let last = documents.indices.last, documents[last].name == message.name {
+        if let message = message.document, let last = documents.indices.last,
+            UTF8Order.equal(documents[last].name, message.name)
+        {
             documents[last].updateTime = message.updateTime
             documents[last].sizeBytes += frame.sizeBytes
         }

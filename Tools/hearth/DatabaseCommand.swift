@@ -60,7 +60,9 @@ enum DatabaseCommand {
 
     private static func run(_ words: [String]) throws(ToolFailure) {
         let parsed = try ParsedOptions(words, options: options, argumentsMax: 3)
-        guard let verb = parsed.arguments.first else { throw .usage("Expected a verb. See `hearth help database`.") }
+        guard let verb = parsed.arguments.first else {
+            throw .usage("Expected \(verbs.joined(separator: ", ")): see `hearth help database`.")
+        }
         let arguments = Array(parsed.arguments.dropFirst())
         let takesData = ["set", "update", "push"].contains(verb)
         if arguments.count > (takesData ? 2 : 1) { throw .usage("Unexpected argument \"\(arguments.last ?? "")\".") }

@@ -27,14 +27,14 @@ enum HealthCommand {
         A server with TLS is asked by a name that its certificate has: --address hearth.example:443 --tls.
 
         Exit codes: 0 the server is ready, 1 it runs but cannot read or write its data, 64 wrong usage, 69 it can't be
-        reached.
+        reached, or does not answer within 10 seconds, 78 the settings here are wrong.
         """
 
     private static func run(_ arguments: [String]) throws(ToolFailure) {
         let parsed = try ParsedOptions(arguments, options: options)
         let server = try ServerConnection(parsed, address: try address(parsed))
         defer { server.close() }
-        let answer = try server.request("GET", "/readyz")
+        let answer = try server.request("GET", "/readyz", secondsMax: answerSecondsMax)
         let message = Printable.string(String(decoding: answer.body.prefix(messageBytesMax), as: UTF8.self))
         guard answer.status == 200 else {
             throw ToolFailure(.failed, "The server is not ready (\(answer.status)): \(message)")
@@ -43,6 +43,8 @@ enum HealthCommand {
     }
 
     private static let messageBytesMax = 4096
+    /// Longer than the server waits for its disk.
+    private static let answerSecondsMax = 10
 
     /// That of the option, else the one for clients on this machine.
     private static func address(_ parsed: ParsedOptions) throws(ToolFailure) -> String {

@@ -51,7 +51,7 @@ struct RemoteBundle {
             return try outcome.wait()
         } catch {
             throw .unavailable(
-                "Cannot reach \(configuration.host):\(configuration.port): \(error.message)\(configuration.hint(error))"
+                "Cannot reach \(configuration.authority): \(error.message)\(configuration.hint(error))"
             )
         }
     }

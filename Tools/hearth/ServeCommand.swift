@@ -100,6 +100,9 @@ enum ServeCommand {
         let files = [settings.tlsCertificate, settings.tlsKey].compactMap { $0 }
         let sentence = message.prefix(1).uppercased() + message.dropFirst() + (message.hasSuffix(".") ? "" : ".")
         if files.contains(where: { message.contains($0) }) { return .configuration(sentence) }
+        if message.hasSuffix(":\(settings.port): another program uses the port") {
+            return ToolFailure(.unavailable, "\(sentence) Name another with --port; 0 takes a free one.")
+        }
         return ToolFailure(.unavailable, sentence)
     }
 

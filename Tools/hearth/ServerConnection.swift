@@ -96,10 +96,19 @@ final class ServerConnection {
         loop.stopAndJoin()
     }
 
-    /// - Parameter body: JSON.
-    /// - Throws: 69 when the connection breaks.
-    func request(_ method: String, _ target: String, _ body: [UInt8] = []) throws(ToolFailure) -> HTTPClientAnswer {
+    /// - Parameters:
+    ///   - body: JSON.
+    ///   - secondsMax: the time for the answer; without it, as long as the server answers to pings.
+    /// - Throws: 69 when the connection breaks, or the answer does not come in time.
+    func request(
+        _ method: String, _ target: String, _ body: [UInt8] = [], secondsMax: Int? = nil
+    ) throws(ToolFailure) -> HTTPClientAnswer {
         let outcome = Awaited<HTTPClientAnswer>()
+        if let secondsMax {
+            loop.schedule(afterMilliseconds: secondsMax * 1000) {
+                outcome.set(.failure(Status(.deadlineExceeded, "no answer within \(secondsMax) seconds")))
+            }
+        }
         loop.execute { [client, headers] in
             let fields = headers + [HTTPHeader("content-type", "application/json")]
             client.request(method: method, path: target, headers: fields, body: body) { outcome.set($0) }
@@ -113,7 +122,9 @@ final class ServerConnection {
             noteAnswer()
             return value
         } catch {
-            throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)\(protocolHint)")
+            let what =
+                error.code == .deadlineExceeded ? "The server did not respond" : "The connection to the server broke"
+            throw ToolFailure(.unavailable, "\(what): \(error.message)\(protocolHint)")
         }
     }
 

@@ -30,8 +30,8 @@ enum StartMessage {
         ]
         if !settings.isEmulator || settings.tlsCertificate != nil {
             lines += [
-                "", "  Clients that use these variables speak plaintext, as the administrator of a server",
-                "  for local development: this one refuses them. Others name its address themselves.",
+                "", "  Do not set the first two for clients of this server: with them SDKs connect without",
+                "  TLS and send \"owner\", and it refuses that. Name its address in the client instead.",
             ]
         }
         lines += ["", "Ctrl-C ends it.", ""]

@@ -19,6 +19,12 @@ enum Tool {
     }
 
     static func run(_ arguments: [String]) throws(ToolFailure) {
+        try dispatch(arguments)
+        // What the server prints at its start is not its result.
+        if arguments.first != ServeCommand.command.name { try Output.checkWritten() }
+    }
+
+    private static func dispatch(_ arguments: [String]) throws(ToolFailure) {
         guard let name = arguments.first else {
             Output.line(HelpCommand.overview())
             return
@@ -26,7 +32,7 @@ enum Tool {
         let rest = Array(arguments.dropFirst())
         switch name {
         case "--help", "-h": Output.line(HelpCommand.overview())
-        case "--version": try VersionCommand.command.run([])
+        case "--version": try VersionCommand.command.run(rest)
         default:
             let command = try command(name)
             if rest.contains("--help") || rest.contains("-h") {

@@ -87,7 +87,7 @@ enum TriggersCommand {
         init(_ words: [String]) throws(ToolFailure) {
             parsed = try ParsedOptions(words, options: ownOptions + serverOptions, argumentsMax: 3)
             guard let wanted = parsed.arguments.first else {
-                throw .usage("Expected a verb. See `hearth help triggers`.")
+                throw .usage("Expected \(verbs.map(\.name).joined(separator: ", ")): see `hearth help triggers`.")
             }
             guard let verb = verbs.first(where: { $0.name == wanted }) else {
                 throw .usage("There is no verb \"\(wanted)\"\(Spelling.hint(for: wanted, among: verbs.map(\.name)))")

@@ -50,6 +50,14 @@ archive() {
     tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$epoch" --format=gnu -C "$1" "$2"
 }
 
+# The documentation beside README.md, so that its links lead somewhere and the help may name pages.
+put_docs() {
+    for folder in . guide reference internals decisions; do
+        mkdir -p "$1/docs/$folder"
+        install -m 644 docs/$folder/*.md "$1/docs/$folder"
+    done
+}
+
 put_checksum() { (cd "$(dirname "$1")" && sha256sum "$(basename "$1")" >"$(basename "$1").sha256" && cat "$(basename "$1").sha256"); }
 
 tarball() {
@@ -58,6 +66,7 @@ tarball() {
     mkdir -p "$root/completions" "$root/systemd"
     install -m 755 "$work/hearth" "$root/hearth"
     install -m 644 LICENSE README.md CHANGELOG.md packaging/NOTICE "$work/hearth.1" "$root"
+    put_docs "$root"
     install -m 644 "$work/completion.bash" "$root/completions/hearth"
     install -m 644 "$work/completion.zsh" "$root/completions/_hearth"
     install -m 644 "$work/completion.fish" "$root/completions/hearth.fish"
@@ -109,6 +118,7 @@ deb() {
     mkdir -p "$root/usr/share/man/man1"
     gzip -9nc "$work/hearth.1" >"$root/usr/share/man/man1/hearth.1.gz"
     install -m 644 packaging/debian/copyright packaging/NOTICE README.md "$doc"
+    put_docs "$doc"
     gzip -9nc CHANGELOG.md >"$doc/NEWS.gz"
     printf 'hearth (%s) stable; urgency=medium\n\n  * Release: see NEWS.gz.\n\n -- %s  %s\n' "$version" "$maintainer" \
         "$(LC_ALL=C date -u -d "@$epoch" '+%a, %d %b %Y %H:%M:%S +0000')" | gzip -9nc >"$doc/changelog.gz"
@@ -116,7 +126,7 @@ deb() {
     (cd "$root" && find usr etc -type f -exec md5sum '{}' + | LC_ALL=C sort -k 2 >DEBIAN/md5sums)
     echo /etc/hearth/hearth.json >"$root/DEBIAN/conffiles"
     install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$root/DEBIAN"
-    sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@MAINTAINER@/$maintainer/" \
+    sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@MAINTAINER@/$(printf '%s' "$maintainer" | sed 's|[&/\\]|\\&|g')/" \
         -e "s/@SIZE@/$(du -sk --apparent-size --exclude=DEBIAN "$root" | cut -f1)/" \
         -e "s/@DEPENDS@/$(LC_ALL=C sort -u "$work/depends" | paste -sd, | sed 's/,/, /g')/" packaging/debian/control.in >"$root/DEBIAN/control"
     find "$root" -exec touch --no-dereference --date="@$epoch" '{}' +

@@ -10,7 +10,7 @@ extension DatabaseQuery {
     public var snapshots: DatabaseQuerySnapshotsSequence { DatabaseQuerySnapshotsSequence(self) }
 
     /// The sequence of the changes of the query's children, in the order of the changes. It begins with `childAdded`
-    /// for each child that exists.
+    /// for each child that exists. A list that applies the events one after the other has the order of the query.
     ///
     /// Each iterator observes until it is released or its task is cancelled. For a consumer that is slower than the
     /// changes, successive changes of the data of one child become one event with the newest data. All other events
@@ -121,6 +121,9 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
             self.arrivals = arrivals
         }
 
+        /// Whether an event waits. For tests.
+        var hasNext: Bool { waiting.count > 0 }
+
         /// The next event.
         /// - Returns: nil when the app was deleted, the task was cancelled, or `removeAllObservers` was called.
         /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules reject the listen, 9999 with the
@@ -145,7 +148,7 @@ public struct DatabaseChildEventsSequence: AsyncSequence, Sendable {
         let (arrivals, continuation) = AsyncThrowingStream<Void, any Error>
             .makeStream(bufferingPolicy: .bufferingNewest(1))
         let stop = query.observe(
-            [.childAdded, .childChanged, .childRemoved, .childMoved],
+            [.child, .inListOrder],
             onEvent: { event in
                 if waiting.add(event) {
                     continuation.yield()

@@ -47,6 +47,8 @@ final class WireConnection {
     /// Whether the delegate is notified of this connection.
     private var isAnnounced = false
     private var lastSession: String?
+    /// Only until the first greeting. Later changes of the network are normal.
+    private var warnsWhenUnreachable = true
     /// The host that the server named; nil for the configured one.
     private var host: String?
     /// By the monotonic clock.
@@ -130,7 +132,7 @@ final class WireConnection {
             fetchToken()
         case .handshake:
             guard phase == .opening else { return }
-            driver.log("The server hasn't greeted within \(Self.handshakeMilliseconds / 1000) s.")
+            warnOfServer("it did not answer within \(Self.handshakeMilliseconds / 1000) seconds")
             forgetHost()
             reconnect()
         case .stable:
@@ -152,8 +154,17 @@ final class WireConnection {
     func didClose(attempt: Int, reason: String) {
         guard attempt == self.attempt, isOpen else { return }
         driver.log("Disconnected: \(reason)")
-        if phase == .opening { forgetHost() }
+        if phase == .opening {
+            warnOfServer(reason)
+            forgetHost()
+        }
         reconnect()
+    }
+
+    private func warnOfServer(_ reason: String) {
+        guard warnsWhenUnreachable else { return }
+        warnsWhenUnreachable = false
+        driver.warn("The server cannot be reached: \(reason). Writes and observers wait until it is reachable.")
     }
 
     private var isOpen: Bool {
@@ -294,6 +305,7 @@ final class WireConnection {
 
     private func greet(_ handshake: WireHandshake) {
         guard phase == .opening else { return }
+        warnsWhenUnreachable = false
         driver.cancel(.handshake)
         driver.schedule(.stable, afterMilliseconds: Self.stableMilliseconds)
         lastSentMilliseconds = driver.monotonicMilliseconds

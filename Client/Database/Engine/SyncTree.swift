@@ -151,9 +151,7 @@ final class SyncTree {
             view.isMadeOfWhole = content.isWhole
             change = view.update(to: content.node, isComplete: content.isComplete)
         }
-        for event in change.events {
-            view.forEachObserver(of: event.kind) { raise(event, to: $0) }
-        }
+        view.forEachObserver(of: change.events) { raise($0, to: $1) }
         return change.isChanged
     }
 

@@ -74,8 +74,35 @@ final class View {
         return observers.remove(Int64(id.number))
     }
 
-    func forEachObserver(of kind: EngineEvent.Kind, _ body: (EngineObserver) -> Void) {
-        interested[kind.rawValue].forEach { body($1) }
+    /// - Parameter events: the events of one change.
+    func forEachObserver(of events: [EngineEvent], _ body: (EngineEvent, EngineObserver) -> Void) {
+        var isListed = false
+        for event in events {
+            interested[event.kind.rawValue].forEach { _, observer in
+                if observer.kinds.contains(.inListOrder) { isListed = true } else { body(event, observer) }
+            }
+        }
+        if !isListed { return }
+        for event in inListOrder(events) {
+            interested[event.kind.rawValue].forEach { _, observer in
+                if observer.kinds.contains(.inListOrder) { body(event, observer) }
+            }
+        }
+    }
+
+    /// The children that get a new position, one after the other. A sibling before one of them has its final position
+    /// then, because it did not move or came earlier.
+    private func inListOrder(_ events: [EngineEvent]) -> [EngineEvent] {
+        let isPlaced: (EngineEvent) -> Bool = { $0.kind == .childAdded || $0.kind == .childMoved }
+        guard let start = events.firstIndex(where: isPlaced), let end = events.lastIndex(where: isPlaced),
+            events[start].kind != events[end].kind
+        else { return events }
+        var events = events
+        events[start...end].sort { left, right in
+            guard let leftKey = left.path.last, let rightKey = right.path.last else { return false }
+            return query.compare((leftKey, left.node), (rightKey, right.node)) < 0
+        }
+        return events
     }
 
     // MARK: Changes

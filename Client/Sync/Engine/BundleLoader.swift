@@ -15,7 +15,8 @@ final class BundleLoader: @unchecked Sendable {
     private var reader: BundleReader
     private var queries: [BundleQuery] = []
     private var documents: [ResourcePath: ClientDocument] = [:]
-    private var keysOfQuery: [String: Set<ResourcePath>] = [:]
+    /// By the bytes of the queries' names, as in the cache: `String` compares by canonical equivalence.
+    private var keysOfQuery: [[UInt8]: Set<ResourcePath>] = [:]
     private var progress = SyncClient.BundleProgress(
         documentsLoaded: 0, totalDocuments: 0, bytesLoaded: 0, totalBytes: 0, state: .inProgress)
 
@@ -82,7 +83,7 @@ final class BundleLoader: @unchecked Sendable {
             let key = document.name.path
             documents[key] = ClientDocument(document)
             if !document.isRepeated {
-                for query in document.queries { keysOfQuery[query, default: []].insert(key) }
+                for query in document.queries { keysOfQuery[Array(query.utf8), default: []].insert(key) }
             }
             progress.documentsLoaded = reader.documentCount
             progress.bytesLoaded = reader.bytesRead
@@ -95,12 +96,14 @@ final class BundleLoader: @unchecked Sendable {
         var metadata: BundleMetadata
         var queries: [NamedQuery]
         var documents: [ClientDocument]
-        var keysOfQuery: [String: Set<ResourcePath>]
+        var keysOfQuery: [[UInt8]: Set<ResourcePath>]
 
         func apply(to engine: SyncEngine) throws(Status) {
             // Documents that are already in the cache are shown, also when a later step fails.
             try engine.emit(try engine.localStore.store(documents, ofBundle: metadata.id))
-            for query in queries { try engine.localStore.store(query, keys: keysOfQuery[query.name] ?? []) }
+            for query in queries {
+                try engine.localStore.store(query, keys: keysOfQuery[Array(query.name.utf8)] ?? [])
+            }
             try engine.localStore.store(metadata)
         }
     }

@@ -119,6 +119,7 @@ final class SyncEngine {
         viewsOfTarget[data.targetID, default: []].append(view)
         trackLimbo(outcome, of: data.targetID)
         guard let snapshot = outcome.snapshot else { preconditionFailure("the first state of a view has a snapshot") }
+        localStore.retain(ViewChange(snapshot, targetID: data.targetID).added, for: data.targetID)
         return snapshot
     }
 

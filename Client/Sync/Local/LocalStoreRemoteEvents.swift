@@ -124,6 +124,13 @@ extension LocalStore {
         return result
     }
 
+    /// Documents of a view's first state, which come from the cache, stay in it while the view is active. Otherwise a
+    /// cache in memory would forget the effect of a write as soon as it is acknowledged, and an answer of the server
+    /// from before that write would replace it.
+    func retain(_ keys: Set<ResourcePath>, for targetID: Int32) {
+        for key in keys { viewReferences.add(key, to: targetID) }
+    }
+
     func notify(_ changes: [ViewChange]) throws(Status) {
         if changes.isEmpty { return }
         var updated: [TargetData] = []

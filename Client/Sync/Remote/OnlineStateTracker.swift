@@ -41,6 +41,12 @@ final class OnlineStateTracker {
         }
     }
 
+    /// The stream of writes could not be opened. Only the watch stream determines the state, but a program that only
+    /// writes has none: without a warning it would wait without a reason.
+    func writeStreamFailed(_ status: Status) { warn("\(status)") }
+
+    func writeStreamOpened() { warnsWhenOffline = false }
+
     private func warn(_ reason: String) {
         guard warnsWhenOffline else { return }
         warnsWhenOffline = false

@@ -400,6 +400,7 @@ final class RemoteStore {
             isStreamResumable = isStreamResumed
         }
         isHandshakeDone = true
+        onlineState.writeStreamOpened()
         for batch in pipeline { send(batch) }
     }
 
@@ -459,7 +460,7 @@ final class RemoteStore {
             if isStreamResumed { warnOfRepetition() }
             if !isStreamResumed, status.code == .invalidArgument { takesLabels = false }
             engine.attempt { () throws(Status) in try forgetStream() }
-        default: break
+        default: onlineState.writeStreamFailed(status)
         }
     }
 

@@ -6,8 +6,8 @@ import HearthDocuments
 import HearthWire
 
 /// One case of a rules test, in the format of the public Rules test API: a request, the stored document, mocks of
-/// functions, and the expectation. Two members are extensions: `documents`, other stored documents by path; and
-/// `writes`, a whole batch instead of one request.
+/// functions, and the expectation. Three things are extensions: `documents`, other stored documents by path; `writes`, a
+/// whole batch instead of one request; and `{"timestampValue": TIME}` for a timestamp in data, which JSON has no form for.
 package struct RulesCase {
     /// The name in the file.
     package let name: String
@@ -99,7 +99,7 @@ package struct RulesCase {
                 guard case .map(let fields) = field.value else {
                     throw .invalidArgument("\(field.name) has no fields.")
                 }
-                before[try path(field.name).path] = fields
+                before[try path(field.name).path] = try Self.typed(fields)
             }
         }
         try readMocks(members["functionMocks"])
@@ -145,10 +145,40 @@ package struct RulesCase {
         return (database, ResourcePath(segments))
     }
 
-    private static func data(_ value: Value?) -> MapValue? {
+    private static func data(_ value: Value?) throws(Status) -> MapValue? {
         guard case .map(let resource)? = value else { return nil }
-        if case .map(let data)? = resource["data"] { return data }
+        if case .map(let data)? = resource["data"] { return try typed(data) }
         return MapValue()
+    }
+
+    /// The fields with timestamps in place of maps that have `timestampValue` as their only member.
+    private static func typed(_ fields: MapValue) throws(Status) -> MapValue {
+        var typed: [MapValue.Field] = []
+        for field in fields.fields { typed.append(.init(name: field.name, value: try Self.typed(field.value))) }
+        return MapValue(typed)
+    }
+
+    private static func typed(_ value: Value) throws(Status) -> Value {
+        switch value {
+        case .map(let map):
+            guard map.fields.count == 1, let time = map["timestampValue"] else { return .map(try typed(map)) }
+            guard case .string(let string) = time else {
+                throw .invalidArgument("\"timestampValue\" is not an RFC 3339 time.")
+            }
+            return .timestamp(try timestamp(string, "timestampValue"))
+        case .array(let elements):
+            var typed: [Value] = []
+            for element in elements { typed.append(try Self.typed(element)) }
+            return .array(typed)
+        default: return value
+        }
+    }
+
+    private static func timestamp(_ string: String, _ member: String) throws(Status) -> Timestamp {
+        guard let instant = RFC3339.parse(string),
+            let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
+        else { throw .invalidArgument("\"\(member)\" is not an RFC 3339 time.") }
+        return time
     }
 
     private mutating func readMocks(_ mocks: Value?) throws(Status) {
@@ -159,7 +189,7 @@ package struct RulesCase {
             var fields: MapValue?
             switch result["value"] {
             case .boolean(true)?: fields = MapValue()
-            case .map?: fields = Self.data(result["value"])
+            case .map?: fields = try Self.data(result["value"])
             default: fields = nil
             }
             guard let fields else { continue }
@@ -205,10 +235,7 @@ package struct RulesCase {
 
     private static func time(_ request: MapValue) throws(Status) -> Timestamp {
         guard case .string(let string)? = request["time"] else { return FieldTransform.serverTime(SystemClock().now()) }
-        guard let instant = RFC3339.parse(string),
-            let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
-        else { throw .invalidArgument("\"time\" is not an RFC 3339 time.") }
-        return time
+        return try timestamp(string, "time")
     }
 
     private mutating func readRequest(_ request: MapValue, _ resource: Value?) throws(Status) {
@@ -223,7 +250,11 @@ package struct RulesCase {
             method: method, database: database, path: path, auth: Self.auth(request), time: try Self.time(request))
         if method == .list {
             if path.isDocument { path = ResourcePath(Array(path.segments.dropLast())) }
-            var query = RulesQuery(collectionID: path.segments.last ?? "")
+            // What the query filters for is given as a document: each of its fields is a condition with `==`.
+            let conditions = (try Self.data(resource)?.fields ?? []).map {
+                RulesQuery.Constraint(FieldPath($0.name), .equal, $0.value)
+            }
+            var query = RulesQuery(collectionID: path.segments.last ?? "", branches: [conditions])
             if case .map(let members)? = request["query"] {
                 if case .integer(let limit)? = members["limit"] { query.limit = Int(limit) }
                 if case .integer(let offset)? = members["offset"] { query.offset = Int(offset) }
@@ -231,12 +262,12 @@ package struct RulesCase {
             rulesRequest.path = path
             rulesRequest.query = query
         } else {
-            let stored = Self.data(resource) ?? before[path]
+            let stored = try Self.data(resource) ?? before[path]
             if let stored { before[path] = stored }
             rulesRequest.resource = stored.map { RulesDocument(path: path, fields: $0) }
             switch method {
             case .create, .update:
-                let fields = Self.data(request["resource"]) ?? MapValue()
+                let fields = try Self.data(request["resource"]) ?? MapValue()
                 after[path] = .some(fields)
                 rulesRequest.newResource = RulesDocument(path: path, fields: fields)
             case .delete: after[path] = .some(nil)
@@ -257,7 +288,7 @@ package struct RulesCase {
             let location = try path(string)
             paths.append(location)
             if case .map(let fields)? = write["data"] {
-                after[location.path] = .some(fields)
+                after[location.path] = .some(try Self.typed(fields))
             } else {
                 after[location.path] = .some(nil)
             }

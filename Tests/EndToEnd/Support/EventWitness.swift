@@ -7,6 +7,8 @@ import HearthDatabase
 /// For one change, additions are reported before moves, and each event names the previous sibling of the final order,
 /// as in the public SDKs. When a child is positioned after one that moves at the same time, the list alone has a wrong
 /// order. In that case each event is checked against the final order.
+///
+/// A second list is made from the events of `childEvents()`, which need no such exception.
 final class EventWitness: @unchecked Sendable {
     private struct Child: Equatable {
         var key: String
@@ -23,6 +25,8 @@ final class EventWitness: @unchecked Sendable {
     private var reportedSiblings: [String: String?] = [:]
     private var moves = 0
     private var isStopped = false
+    private var listed: [Child] = []
+    private var sequence: Task<Void, Never>?
 
     private let query: DatabaseQuery
     private var handles: [DatabaseHandle] = []
@@ -41,12 +45,43 @@ final class EventWitness: @unchecked Sendable {
                     }))
         }
         handles.append(query.observe(.value, with: { [weak self] snapshot in self?.take(snapshot) }))
+        sequence = Task { [weak self, query] in
+            do {
+                for try await event in query.childEvents() { self?.take(event) }
+            } catch { self?.note("the sequence ended: \(error)") }
+        }
     }
 
     /// Observers are removed one after the other: events that arrive meanwhile reach only some of them.
     func stop() {
         lock.withLock { isStopped = true }
         for handle in handles { query.removeObserver(withHandle: handle) }
+        sequence?.cancel()
+    }
+
+    /// Whether the list from the events of `childEvents()` is that of the last value event.
+    var isListed: Bool { lock.withLock { listed == children } }
+
+    private func note(_ fault: String) { lock.withLock { found.append(fault) } }
+
+    private func take(_ event: DatabaseEvent) {
+        let child = Child(key: event.snapshot.key, string: Self.string(event.snapshot.valueInExportFormat()))
+        lock.withLock {
+            let index = listed.firstIndex { $0.key == child.key }
+            let description = "\(query.ref.url): in the sequence \(event.type) \(child.key)"
+            guard (index == nil) == (event.type == .childAdded) else {
+                return found.append("\(description), where there is \(index == nil ? "none" : "one already")")
+            }
+            if let index { listed.remove(at: index) }
+            switch event {
+            case .childRemoved: break
+            case .childChanged: listed.insert(child, at: index ?? 0)
+            case .childAdded(_, let previous), .childMoved(_, let previous):
+                let before = previous.map { key in listed.firstIndex { $0.key == key } } ?? -1
+                guard let before else { return found.append("\(description) after \(previous ?? ""), which is absent") }
+                listed.insert(child, at: before + 1)
+            }
+        }
     }
 
     var faults: [String] { lock.withLock { found } }

@@ -44,7 +44,7 @@ def test_its_commands(folder: Path) -> None:
     for command in commands:
         assert run(folder, *command.split()[1:]).returncode == 0, command
     assert (folder / "coverage.html").exists()
-    assert run(folder, "test", "firestore.rules", "cases.json").stdout == "4 of 4 cases as expected.\n"
+    assert run(folder, "test", "firestore.rules", "cases.json").stdout == "7 of 7 cases as expected.\n"
 
 
 MEMBERS = {
@@ -83,7 +83,10 @@ CASES = [
     case("DENY", "get", "rooms/a", "zoe", **data(owner="eva")),
     case("ALLOW", "get", "rooms/a", "zoe", token={"staff": True}, **data(owner="eva")),
     case("DENY", "get", "rooms/a/messages/b", "zoe", token={"staff": True}, **data(by="eva")),
-    case("DENY", "list", "rooms/a", "eva", request={"query": {"limit": 100}}, **data(isPublic=True)),
+    case("ALLOW", "list", "rooms/a", "eva", request={"query": {"limit": 20}}, **data(isPublic=True)),
+    case("DENY", "list", "rooms/a", "eva", request={"query": {"limit": 21}}, **data(isPublic=True)),
+    case("DENY", "list", "rooms/a", "eva", request={"query": {"limit": 20}}, **data(isPublic=False)),
+    case("DENY", "list", "rooms/a", "eva", request={"query": {"limit": 20}}),
     case("ALLOW", "delete", "rooms/a/messages/b", "eva", **data(by="adam")),
     case("DENY", "delete", "rooms/a/messages/b", "adam", **data(by="eva")),
     batch("ALLOW", "eva", ("rooms/a/members/zoe", {"role": "guest"})),
@@ -94,6 +97,8 @@ CASES = [
     batch("ALLOW", "eva", ("users/eva", {"name": "Eva"})),
     batch("DENY", "eva", ("users/eva", {"name": "Eva", "more": 1})),
     batch("DENY", "eva", ("users/eva", {"name": ""})),
+    batch("ALLOW", "eva", ("users/eva", {"name": "Eva", "born": {"timestampValue": "2001-02-03T00:00:00Z"}})),
+    batch("DENY", "eva", ("users/eva", {"name": "Eva", "born": "2001-02-03T00:00:00Z"})),
     batch("DENY", "adam", ("users/eva", {"name": "Eva"})),
 ]
 

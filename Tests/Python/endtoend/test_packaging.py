@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import socket
 import subprocess
 import tarfile
 from pathlib import Path
@@ -82,6 +83,25 @@ class TestHealth:
             assert ended.returncode == 1
             assert ended.stderr.startswith("hearth: The server is not ready (503): ")
 
+    def test_of_an_ipv6_address(self, tmp_path: Path) -> None:
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError:
+            pytest.skip("the system has no IPv6")
+        with program(tmp_path, "--memory", "--host", "::1") as server:
+            by_setting = hearth("health", folder=tmp_path, HEARTH_PORT=str(server.port), HEARTH_HOST="::1")
+            assert (by_setting.returncode, by_setting.stderr) == (0, "")
+            address = f"[::1]:{server.port}"
+            assert hearth("health", "--address", address, folder=tmp_path).returncode == 0
+            # Over gRPC.
+            what = ("--project", "demo", "--name", "a", "--query", "all=cities", "-o", "a.bundle")
+            made = hearth("bundle", "build", "--host", address, *what, folder=tmp_path)
+            assert (made.returncode, (tmp_path / "a.bundle").exists()) == (0, True), made.stderr
+
+    def test_with_wrong_settings(self, tmp_path: Path) -> None:
+        ended = hearth("health", folder=tmp_path, HEARTH_PORT="many")
+        assert (ended.returncode, ended.stderr.startswith("hearth: HEARTH_PORT: ")) == (78, True)
+
     def test_over_tls(self, tmp_path: Path) -> None:
         certificate(tmp_path)
         with program(tmp_path, "--memory", "--tls-cert", "server.pem", "--tls-key", "server.key") as server:
@@ -91,6 +111,42 @@ class TestHealth:
             unnamed = hearth("health", folder=tmp_path, HEARTH_TLS_CERT="server.pem", HEARTH_TLS_KEY="server.key")
             assert unnamed.returncode == 64
             assert "--address NAME:PORT --tls" in unnamed.stderr
+
+    def test_of_a_server_that_accepts_and_never_answers(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            words = [Path(BINARY).resolve(), "health", "--address", f"127.0.0.1:{silent.getsockname()[1]}"]
+            runs = [
+                subprocess.Popen(
+                    [*words, *more], cwd=tmp_path, env=environment_of_a_child(), stderr=subprocess.PIPE, text=True
+                )
+                for more in ([], ["--tls"])
+            ]
+            try:
+                (_, plain), (_, secured) = (run.communicate(timeout=60) for run in runs)
+            finally:
+                for process in runs:
+                    process.kill()
+        assert [process.returncode for process in runs] == [69, 69]
+        assert plain.startswith("hearth: The server did not respond: no answer within 10 seconds"), plain
+        assert "did not complete the TLS handshake within 10000 ms" in secured
+
+
+class TestOutput:
+    @pytest.mark.parametrize("words", [["completion", "bash"], ["manual"], ["--version"], ["help"], ["help", "serve"]])
+    def test_a_full_disk_is_a_failure(self, words: list[str]) -> None:
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        message = "hearth: Cannot write to standard output: No space left on device.\n"
+        assert (ended.returncode, ended.stderr) == (73, message)
+
+    def test_a_closed_output_and_a_reader_that_has_gone_are_none(self) -> None:
+        assert run("bash", "-c", '"$0" --version >&-', BINARY).returncode == 0
+        # The signal ends it, as it ends other programs in a pipe.
+        ended = run("bash", "-c", '"$0" manual | true; exit ${PIPESTATUS[0]}', BINARY)
+        assert (ended.returncode in {0, 141}, ended.stderr) == (True, "")
+
+    def test_more_than_the_version_is_wrong_usage(self) -> None:
+        assert hearth("--version", "--foo").returncode == 64
 
 
 class TestCompletions:
@@ -200,6 +256,10 @@ class TestUnit:
         assert ended.returncode == 0, ended.stdout
 
 
+# The pages of the documentation, beside README.md in both packages.
+PAGES = {f"docs/{page.relative_to(ROOT / 'docs')}" for page in (ROOT / "docs").rglob("*.md")}
+
+
 class TestArchive:
     def test_has_everything_and_is_the_same_again(self, tmp_path: Path) -> None:
         packaged("tarball", tmp_path)
@@ -208,12 +268,14 @@ class TestArchive:
         assert run("sha256sum", "--check", f"{name}.tar.gz.sha256", folder=tmp_path).returncode == 0
         with tarfile.open(file) as archive:
             members = {member.name.removeprefix(name): member for member in archive}
-        assert {path for path, member in members.items() if member.isfile()} == {
+        assert {path for path, member in members.items() if member.isfile()} == {f"/{page}" for page in PAGES} | {
             "/hearth", "/hearth.1", "/LICENSE", "/NOTICE", "/README.md", "/CHANGELOG.md", "/systemd/hearth.service",
             "/systemd/hearth.json", "/completions/hearth", "/completions/_hearth", "/completions/hearth.fish",
         }  # fmt: skip
         assert {(member.uid, member.gid, member.mtime) for member in members.values()} == {(0, 0, 1_700_000_000)}
         assert members["/hearth"].mode == 0o755
+        linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
+        assert linked and linked <= PAGES
         first = file.read_bytes()
         packaged("tarball", tmp_path)
         assert file.read_bytes() == first
@@ -239,12 +301,19 @@ class TestDebianPackage:
         assert "| libssl3t64" in fields["Depends"]
         assert re.search(r"libc6 \(>= 2\.\d+\)", fields["Depends"])
 
+    def test_any_name_of_a_maintainer(self, package: Path, tmp_path: Path) -> None:
+        name = r"A & B/C \1 <ab@example.org>"
+        ended = run("Tools/scripts/package.sh", "deb", BINARY, tmp_path, HEARTH_MAINTAINER=name)
+        assert ended.returncode == 0, ended.stderr
+        assert printed("dpkg-deb", "--field", tmp_path / package.name, "Maintainer") == f"{name}\n"
+
     def test_its_files(self, package: Path) -> None:
         lines = [line.split() for line in printed("dpkg-deb", "--contents", package).splitlines()]
         files = {words[5].removeprefix("."): (words[0], words[1]) for words in lines if words[0][0] == "-"}
         assert {owner for _, owner in files.values()} == {"root/root"}
         assert files["/usr/bin/hearth"][0] == "-rwxr-xr-x"
-        documents = {f"/usr/share/doc/hearth/{name}" for name in ("copyright", "changelog.gz", "NOTICE", "NEWS.gz", "README.md")}
+        names = {"copyright", "changelog.gz", "NOTICE", "NEWS.gz", "README.md"} | PAGES
+        documents = {f"/usr/share/doc/hearth/{name}" for name in names}
         assert files.keys() - documents == {
             "/usr/bin/hearth", "/etc/hearth/hearth.json", "/usr/lib/systemd/system/hearth.service",
             "/usr/share/man/man1/hearth.1.gz", "/usr/share/bash-completion/completions/hearth",

@@ -152,7 +152,8 @@ class TestRefusals:
             taken.listen()
             port = taken.getsockname()[1]
             code, text = refused(tmp_path, "--memory", "--port", str(port))
-        assert (code, text) == (69, f"hearth: Cannot listen on 127.0.0.1:{port}: another program uses the port.\n")
+        sentence = f"Cannot listen on 127.0.0.1:{port}: another program uses the port."
+        assert (code, text) == (69, f"hearth: {sentence} Name another with --port; 0 takes a free one.\n")
 
     def test_an_address_of_another_machine(self, tmp_path: Path) -> None:
         assert refused(tmp_path, "--memory", "--host", "192.0.2.1")[0] == 69

@@ -103,6 +103,14 @@ def test_a_case_that_comes_out_otherwise(folder: Path) -> None:
     assert "1 of 2 cases as expected." in done.stdout
 
 
+def test_a_timestamp_that_is_none(folder: Path) -> None:
+    wrong = case("ALLOW", "get", "rooms/a", resource={"data": {"list": [{"timestampValue": "yesterday"}]}})
+    (folder / "cases.json").write_text(json.dumps([CASES[0], wrong]))
+    done = run(folder, "test", "firestore.rules", "cases.json")
+    assert done.returncode == 78
+    assert 'Case 2: "timestampValue" is not an RFC 3339 time.' in done.stderr
+
+
 def test_coverage(folder: Path) -> None:
     for name in ("coverage.txt", "coverage.html"):
         assert run(folder, "test", "firestore.rules", "cases.json", "--coverage", name).returncode == 0
