@@ -413,7 +413,7 @@ let package = Package(
         .testTarget(
             name: "HearthGuideTests",
             dependencies: [
-                "HearthServer", "HearthHost", "HearthNetwork",
+                "HearthModel", "HearthServer", "HearthHost", "HearthNetwork",
                 "HearthFirestore", "HearthDatabase",
             ],
             path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "versioned.rules", "locked.rules.json"]),

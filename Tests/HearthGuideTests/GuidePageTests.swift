@@ -1,5 +1,4 @@
 import HearthModel
-import HearthHost
 import Testing
 
 /// The guide and README.md contain only Swift that is compiled here; `GuideSampleTests` runs that of the guide.
