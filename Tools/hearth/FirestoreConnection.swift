@@ -115,7 +115,7 @@ final class FirestoreConnection {
         do throws(Status) {
             isKnown = try outcome.wait()
         } catch {
-            try server.noteFailure(error)
+            try server.noteFailure(error, isRepeated: false)
             throw error.code == .unavailable ? ToolFailure(.unavailable, error.message) : failure(error)
         }
         server.noteAnswer()
@@ -131,7 +131,7 @@ final class FirestoreConnection {
     /// - Throws: 1 when the server refuses the call, 69 when it has failed for 30 seconds, or speaks another
     ///   protocol.
     func recover(from status: Status, _ faults: inout Faults) throws(ToolFailure) {
-        try server.noteFailure(status)
+        try server.noteFailure(status, isRepeated: true)
         try faults.wait(after: status, hint: server.hint(Self.httpStatus(status)))
         do throws(Status) {
             try server.reopen()

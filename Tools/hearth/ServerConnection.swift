@@ -15,6 +15,11 @@ final class ServerConnection {
     private let hasCredential: Bool
     /// Until the first answer.
     private var protocolHint: String
+    /// The last connection that was closed without a frame of the server, and the number of them.
+    private var silent: HTTP2Client?
+    private var silentCount = 0
+    /// With the pauses between calls that are repeated, less than a second.
+    private static let silentCountMax = 5
 
     /// - Parameter variable: the environment variable with the address when no option has it.
     static func options(defaultAddress variable: String) -> [Option] {
@@ -54,9 +59,16 @@ final class ServerConnection {
     func noteAnswer() { protocolHint = "" }
 
     /// A call has failed. A server that has answered so speaks the protocol; one that was not reached may speak another.
+    /// - Parameter isRepeated: whether the call is made again, on another connection. A network can also close a
+    ///   connection before the server's first frame, so that only several such connections, one after another, show
+    ///   another protocol.
     /// - Throws: 69 when a server that has not answered yet shows that it speaks another protocol.
-    func noteFailure(_ status: Status) throws(ToolFailure) {
+    func noteFailure(_ status: Status, isRepeated: Bool) throws(ToolFailure) {
         if status.message == HTTP2Client.closedWithoutFrames, !protocolHint.isEmpty {
+            // Several calls can fail with one connection.
+            if silent !== client { silentCount += 1 }
+            silent = client
+            if isRepeated, silentCount < Self.silentCountMax { return }
             throw ToolFailure(.unavailable, "Cannot reach \(address): \(status.message)\(protocolHint)")
         }
         // Of a connection that the server has closed before the call began nothing is known.
