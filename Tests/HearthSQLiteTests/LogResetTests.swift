@@ -111,6 +111,27 @@ struct LogResetTests {
         #expect(after.passive - before.passive <= 1 && after.passiveOnCopiedLog == 0)
     }
 
+    @Test(.timeLimit(.minutes(1))) func aCommitWaitsForAReaderThatHasTheLockOfWriters() throws {
+        let store = try SQLiteStore(path: folder.path + "/b.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+        let reader = try Connection(
+            path: folder.path + "/b.sqlite", configuration: ["PRAGMA wal_autocheckpoint = 0"])
+        try reader.execute("BEGIN IMMEDIATE", "cannot lock")
+        let failure = Mutex<Status?>(nil)
+        let writer = testThread {
+            do throws(Status) {
+                try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [2]) }
+            } catch {
+                failure.withLock { $0 = error }
+            }
+        }
+        #expect(eventually { store.counters.writerWaits.load(ordering: .relaxed) > 0 })
+        try reader.execute("ROLLBACK", "cannot unlock")
+        writer.join()
+        #expect(failure.withLock { $0 } == nil)
+        reader.close()
+    }
+
     @Test func theIndexOfTheLogIsRead() throws {
         let store = try SQLiteStore(path: folder.path + "/b.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }

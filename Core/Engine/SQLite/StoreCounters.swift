@@ -20,6 +20,8 @@ final class StoreCounters: Sendable {
     let checkpoints = Atomic<Int>(0)
     let failedCheckpoints = Atomic<Int>(0)
     let failedCommits = Atomic<Int>(0)
+    /// See `writerMustWait`.
+    let writerWaits = Atomic<Int>(0)
     let revokedSnapshots = Atomic<Int>(0)
     /// See `StoreStatistics`.
     let unsafeCheckpoints = Atomic<Int>(0)
