@@ -19,6 +19,8 @@ package struct HTTPRequest: Sendable {
     package var acceptsCompression = false
     /// Whether HTTP/2 is not offered.
     package var isHTTP1Only = false
+    /// Whether the request gets a new connection. A kept one can end at the moment in which the request is sent.
+    package var opensConnection = false
 
     package init(method: String = "GET", url: String, headers: [HTTPField] = [], body: [UInt8] = []) {
         self.method = method

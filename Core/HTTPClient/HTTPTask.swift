@@ -4,6 +4,9 @@ import Synchronization
 
 /// A running request. All methods may be called from any thread.
 ///
+/// It is sent once. When a kept connection ends without an answer, libcurl sends the request again over another one, up to five
+/// times, also a POST that the server may have processed; the task fails instead (`transferIsReady`).
+///
 /// `@unchecked Sendable`: everything except the atomic belongs to the loop's thread.
 package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity {
     private let transport: Transport
@@ -14,8 +17,14 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     private var reader = HTTPHeadReader()
     private var pending: [HTTPEvent] = []
     private var followsRedirects = false
-    /// Whether a connection was ready for the request.
-    private var isConnected = false
+    /// How often a connection was ready for the request: once, and once more for each redirection that is followed.
+    private var sendings = 0
+    private var isConnected: Bool { sendings > 0 }
+    /// Whether libcurl wanted to send the request again.
+    private var wasCut = false
+    /// A connection that was idle for longer is not used again: many servers close theirs after two to five seconds, and a request
+    /// that is sent at that moment is lost.
+    private static let idleSecondsMax = 1
     /// As messages show it.
     private var url = ""
 
@@ -60,6 +69,8 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transfer.setConnection(
             isSecure ? .tls(request.tls) : .plaintext, request.proxy,
             connectTimeoutMilliseconds: request.connectTimeoutMilliseconds)
+        transfer.set(CURLOPT_MAXAGE_CONN, Self.idleSecondsMax)
+        if request.opensConnection { transfer.set(CURLOPT_FRESH_CONNECT, 1) }
         transfer.set(
             CURLOPT_HTTP_VERSION, Int(request.isHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
         if request.method == "HEAD" { transfer.set(CURLOPT_NOBODY, 1) }
@@ -100,7 +111,11 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
     }
 
     package func transferIsReady(_ transfer: Transfer) -> Bool {
-        isConnected = true
+        guard sendings <= transfer.redirectsFollowed else {
+            wasCut = true
+            return false
+        }
+        sendings += 1
         return true
     }
 
@@ -133,6 +148,7 @@ package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivit
         transferProcesses(transfer)
         transfer.isDone = true
         guard code != CURLE_OK else { return finish(.ok) }
+        if wasCut { return finish(.unavailable("\(url): the server closed the connection without an answer")) }
         let isUnconnected =
             [CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT].contains(code)
             || code == CURLE_OPERATION_TIMEDOUT && !isConnected

@@ -178,6 +178,13 @@ package final class Transfer {
         return count
     }
 
+    /// Redirections that libcurl has followed.
+    package var redirectsFollowed: Int {
+        var count = 0
+        curl_get_long(handle, CURLINFO_REDIRECT_COUNT, &count)
+        return count
+    }
+
     /// The socket of a `CONNECT_ONLY` transfer.
     package var activeSocket: Int32? {
         var descriptor: curl_socket_t = -1

@@ -19,6 +19,8 @@ package final class EventSender: Sendable {
         package var secret: String?
         /// For the whole exchange.
         package var timeoutMilliseconds: Int
+        /// Whether each event gets a new connection.
+        package var opensConnections = false
 
         package init(url: String, secret: String? = nil, timeoutMilliseconds: Int = 60_000) {
             self.url = url
@@ -126,6 +128,7 @@ package final class EventSender: Sendable {
         request.connectTimeoutMilliseconds = min(connectMillisecondsMax, target.timeoutMilliseconds)
         request.proxy = .none
         request.isHTTP1Only = true
+        request.opensConnection = target.opensConnections
         return request
     }
 }

@@ -84,12 +84,15 @@ package struct TriggerDefinition: Sendable, Equatable {
         project = try Self.exact(value, "project", type, defaultProject)
         database = try Self.exact(value, "database", type, DatabaseName.defaultDatabase)
         instance = try Self.instance(value, type)
-        target = EventSender.Target(
+        var target = EventSender.Target(
             url: try Self.url(value), secret: try Self.secret(value, secret),
             timeoutMilliseconds: try TriggerDuration.member("timeout", of: value, 0.001...3600)
                 .map { Int($0 * 1000) } ?? 60_000)
         form = try Self.form(value, type)
         (terms, maxAgeSeconds) = try Self.terms(value)
+        // An event that has only one attempt must not lose it because an idle connection ends.
+        target.opensConnections = !terms.repeatsAnswers || terms.attemptsMax == 1
+        self.target = target
     }
 
     /// A trigger that Firebase's tools have registered, whose events go to their functions emulator.

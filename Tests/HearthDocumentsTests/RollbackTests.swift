@@ -138,7 +138,7 @@ import Testing
         try history.add(15)
         try history.database.collectAllGarbage(recordsMax: 7)
         let newest = try Self.contents(history.store)
-        let earliest = try Rollback.earliest(in: history.store)
+        let earliest = try Rollback.coverage(of: history.store).earliest
         #expect(earliest > 0)
         for (version, state) in history.states {
             let store = try Self.store(newest)

@@ -2,6 +2,7 @@ import HearthEvents
 import HearthHTTPClient
 import HearthModel
 import HearthTestSupport
+import Synchronization
 import Testing
 
 @testable import HearthTriggers
@@ -69,6 +70,39 @@ struct EventSenderTests {
                 == .failed(
                     DeliveryFailure(.status(status), "The endpoint answered \(status)."),
                     retryAfterNanoseconds: retryAfter.map { $0 * 1_000_000_000 }))
+    }
+
+    /// libcurl sends a request again when a kept connection ends without an answer: up to five times, each a call of the function.
+    @Test("an attempt is one request, also when a kept connection ends without an answer")
+    func anAttemptIsOneRequest() {
+        let requests = Atomic(0)
+        let endpoint = ScriptedEndpoint { connection, number in
+            requests.add(1, ordering: .sequentiallyConsistent)
+            if number == 0 { connection.write("HTTP/1.1 204 No Content\r\n\r\n") }
+            return number == 0
+        }
+        #expect(send(to: endpoint.url) == .acknowledged)
+        guard case .failed(let failure, nil) = send(to: endpoint.url) else { return #expect(Bool(false)) }
+        #expect(failure.reason.hasSuffix("the server closed the connection without an answer"), "\(failure)")
+        #expect(requests.load(ordering: .sequentiallyConsistent) == 2)
+    }
+
+    @Test("an event that has one attempt gets a new connection")
+    func anEventWithOneAttemptGetsANewConnection() {
+        let connections = Mutex<Set<Int32>>([])
+        let endpoint = ScriptedEndpoint { connection, _ in
+            connections.withLock { _ = $0.insert(connection.descriptor) }
+            connection.write("HTTP/1.1 204 No Content\r\n\r\n")
+            return true
+        }
+        for opensConnections in [false, false, true] {
+            let answer = Promise<Delivery.Answer>()
+            var target = EventSender.Target(url: endpoint.url)
+            target.opensConnections = opensConnections
+            sender.send(Self.event, to: target, attempt: 1) { answer.give($0) }
+            #expect(answer.wait() == .acknowledged)
+        }
+        #expect(connections.withLock(\.count) == 2)
     }
 
     @Test func aFailureQuotesTheBeginningOfTheAnswer() {

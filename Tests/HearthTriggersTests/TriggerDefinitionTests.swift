@@ -52,7 +52,9 @@ struct TriggerDefinitionTests {
         terms.attemptsMax = 100
         #expect(trigger.terms == terms && trigger.maxAgeSeconds == 604_800)
         #expect(trigger.isFor(DatabaseName(project: "x", database: "d")))
-        #expect(try !definition("{\(Self.usual),\"retry\":false}").terms.repeatsAnswers)
+        let once = try definition("{\(Self.usual),\"retry\":false}")
+        #expect(!once.terms.repeatsAnswers && once.target.opensConnections)
+        #expect(try definition("{\(Self.usual),\"retry\":{\"maxAttempts\":1}}").target.opensConnections)
     }
 
     @Test func namespacesMayHaveAPattern() throws {

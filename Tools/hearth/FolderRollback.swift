@@ -14,6 +14,8 @@ struct FolderRollback {
         var changes = 0
         /// Of triggers, with dead letters.
         var events = 0
+        /// Databases whose first commit is later: they become empty.
+        var later: [DatabaseName] = []
     }
 
     static func run(in folder: String, to time: RestoreTime) throws(ToolFailure) -> Report {
@@ -21,22 +23,19 @@ struct FolderRollback {
             try Stores.firestore(in: folder, isReadOnly: false)
         }
         defer { provider.close() }
-        var (latest, names): ((name: DatabaseName, earliest: Int64)?, [DatabaseName]) = (nil, [])
+        var names: [DatabaseName] = []
         try data(nil) { () throws(Status) in names = try provider.databases().sorted { $0.string < $1.string } }
+        var coverages: [(name: DatabaseName, coverage: Rollback.Coverage)] = []
         for name in names {
-            let earliest = try data(name) { () throws(Status) in
+            let coverage = try data(name) { () throws(Status) in
                 let store = try provider.open(name)
                 defer { store.close() }
-                return try Rollback.earliest(in: store)
+                return try Rollback.coverage(of: store)
             }
-            if earliest > latest?.earliest ?? 0 { latest = (name, earliest) }
+            coverages.append((name, coverage))
         }
-        if let latest, time.microseconds < latest.earliest {
-            throw .usage(
-                "The database \(latest.name.string) keeps no history of \(time). The earliest time for --at is "
-                    + "\(RestoreTime(microseconds: latest.earliest)).")
-        }
-        var report = Report()
+        try check(coverages, time)
+        var report = Report(later: coverages.filter { ($0.coverage.first ?? 0) > time.microseconds }.map(\.name))
         for name in names {
             try data(name) { () throws(Status) in
                 let store = try provider.open(name)
@@ -46,6 +45,26 @@ struct FolderRollback {
             }
         }
         return report
+    }
+
+    /// Refuses a time that the history of a database does not cover, and one before the first commit of all: a folder without a
+    /// document would look like a restored one.
+    private static func check(
+        _ coverages: [(name: DatabaseName, coverage: Rollback.Coverage)], _ time: RestoreTime
+    ) throws(ToolFailure) {
+        if let latest = coverages.max(by: { $0.coverage.earliest < $1.coverage.earliest }),
+            time.microseconds < latest.coverage.earliest
+        {
+            throw .usage(
+                "The database \(latest.name.string) keeps no history of \(time). The earliest time for --at is "
+                    + "\(RestoreTime(microseconds: latest.coverage.earliest)).")
+        }
+        let isKnown = coverages.contains { $0.coverage.earliest > 0 }
+        if !isKnown, let first = coverages.compactMap(\.coverage.first).min(), time.microseconds < first {
+            throw .usage(
+                "No database had a document at \(time). The earliest time for --at is \(RestoreTime(microseconds: first)), "
+                    + "that of the first commit.")
+        }
     }
 
     /// - Parameter name: of the database that a message names.

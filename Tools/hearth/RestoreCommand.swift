@@ -59,7 +59,7 @@ enum RestoreCommand {
         let folder = try PartialFolder("\(temporary).partial-\(getpid())")
         do throws(ToolFailure) {
             let restored = try fill(folder, from: backup, at: time, target: path)
-            if !parsed.flag("quiet"), let warning = restored.warning { Output.error(warning) }
+            if !parsed.flag("quiet") { restored.warnings.forEach { Output.error($0) } }
             let summary = restored.summary
             if let path, !isVerifying {
                 try BackupCommand.data { () throws(Status) in
@@ -96,10 +96,17 @@ enum RestoreCommand {
                 } ?? "")
         }
 
-        var warning: String? {
-            guard rollback != nil, namespaces > 0 else { return nil }
-            return "warning: the Realtime Database keeps no history: \(CheckReport.count(namespaces, "namespace")) "
-                + (namespaces == 1 ? "stays" : "stay") + " as of the backup or the data folder, not of --at"
+        var warnings: [String] {
+            guard let rollback else { return [] }
+            var warnings = rollback.report.later.map {
+                "warning: the database \($0.string) has its first commit after \(rollback.to), and is empty"
+            }
+            if namespaces > 0 {
+                warnings.append(
+                    "warning: the Realtime Database keeps no history: \(CheckReport.count(namespaces, "namespace")) "
+                        + (namespaces == 1 ? "stays" : "stay") + " as of the backup or the data folder, not of --at")
+            }
+            return warnings
         }
     }
 

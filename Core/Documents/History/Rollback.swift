@@ -34,11 +34,20 @@ package struct Rollback {
     private var undone = 0
     private var stepEntries = 0
 
-    /// The earliest time that a store can be taken back to, in microseconds since 1970; 0 when its history is complete.
-    package static func earliest(in store: any Store) throws(Status) -> Int64 {
+    /// What a store's history covers.
+    package struct Coverage: Sendable, Equatable {
+        /// The store cannot be taken back to a time before this one, in microseconds since 1970; 0 when its history is complete.
+        package var earliest: Int64
+        /// The version of the first commit of a complete history, before which the store was empty; nil when there is no commit, or
+        /// the history is not complete.
+        package var first: Int64?
+    }
+
+    package static func coverage(of store: any Store) throws(Status) -> Coverage {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        return try Feed.forgottenVersion(in: snapshot)
+        let earliest = try Feed.forgottenVersion(in: snapshot)
+        return Coverage(earliest: earliest, first: earliest > 0 ? nil : try Feed.firstVersion(in: snapshot))
     }
 
     /// - Parameters:
