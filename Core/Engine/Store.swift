@@ -206,11 +206,14 @@ package protocol StoreProvider: Sendable {
     func databases() throws(Status) -> [DatabaseName]
     /// Deletes a database whose store is closed.
     func delete(_ database: DatabaseName) throws(Status)
+    /// Has open stores report files that another program has removed; called now and then, on a thread that may wait for a disk.
+    func checkFiles()
     /// Closes all stores and releases the lock that keeps other processes from the data, even if some objects still
     /// refer to it.
     func close()
 }
 
 extension StoreProvider {
+    package func checkFiles() {}
     package func close() {}
 }

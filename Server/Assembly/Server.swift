@@ -81,6 +81,7 @@ package final class Server: Sendable {
     package let realtime: RealtimeService
     private let bundles: BundleCache
     private let readiness: Readiness
+    private let stores: Stores
     private let lifecycle: LifecycleThreads
     /// Set when the limit of open files allows fewer connections than were configured.
     private let fewerConnections: DescriptorShares?
@@ -108,7 +109,7 @@ package final class Server: Sendable {
         let shares = try Self.shares(configuration)
         fewerConnections = shares.connectionsMax < configuration.network.limits.connectionsMax ? shares : nil
         let health = StorageHealth(log: log)
-        let stores = try Stores(configuration, health)
+        stores = try Stores(configuration, health)
         // With TLS a part of the memory that all kinds share is its own.
         let tlsBytes = configuration.network.tls == nil ? 0 : Limits.tlsOwnBytes
         memory = ServerMemory(pool: MemoryPool(bytesMax: Limits.pooledBytesMax - tlsBytes))
@@ -368,7 +369,7 @@ package final class Server: Sendable {
             CertificateFiles(tls, log: log) { () throws(Status) in try network.reloadCertificate() }
         }
         let upkeep = Upkeep(
-            registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
+            stores: stores, registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
             triggers: triggers, backups: backupSchedule, threads: self.upkeep, onceCollection: onceCollection,
             expiry: expiry)
         let (clock, log, registry, admin) = (clock, log, registry, admin)

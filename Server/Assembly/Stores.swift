@@ -50,6 +50,12 @@ package struct Stores: Sendable {
             project: configuration.project)
     }
 
+    /// Reports files of open databases that another program has removed. Waits for the disk.
+    func checkFiles() {
+        firestore.checkFiles()
+        realtime.checkFiles()
+    }
+
     /// Logged once a start: other programs that use this library may lose data by its defect.
     private static func warnOfEngine(_ log: Log) {
         if !SQLiteLibrary.hasLogResetDefect { return }

@@ -18,6 +18,7 @@ final class Upkeep: Sendable {
     /// A database without a store that nobody uses is closed after this.
     private static let deferredIdleNanoseconds: UInt64 = 1_000_000_000
 
+    private let stores: Stores
     private let registry: DatabaseRegistry
     private let realtime: RealtimeService
     private let rules: RulesFiles
@@ -34,10 +35,12 @@ final class Upkeep: Sendable {
     private let isCollectionDue = Atomic(false)
 
     init(
-        registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, certificate: CertificateFiles?,
+        stores: Stores, registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles,
+        certificate: CertificateFiles?,
         openStores: OpenStores, triggers: Triggers, backups: BackupSchedule?, threads: LifecycleThreads,
         onceCollection: String, expiry: ExpiryUpkeep?, clock: any Clock = SystemClock()
     ) {
+        self.stores = stores
         self.registry = registry
         self.realtime = realtime
         self.rules = rules
@@ -68,6 +71,7 @@ final class Upkeep: Sendable {
     }
 
     private func run() {
+        stores.checkFiles()
         rules.poll()
         realtime.pollRules()
         certificate?.poll()

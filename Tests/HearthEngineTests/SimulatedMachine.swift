@@ -194,11 +194,19 @@ private final class SimulatedDisk: LogDisk {
         machine.synchronizeNames()
     }
 
+    func has(_ name: String, _ file: (any LogFile)?) -> Bool {
+        guard let contents = machine.names[name] else { return false }
+        guard let file = file as? SimulatedFile else { return true }
+        return file.contents === contents
+    }
+
+    func checkBase() throws(Status) {}
+
     func path(_ name: String) -> String { "/disk/" + name }
 }
 
 private final class SimulatedFile: LogFile {
-    private let contents: SimulatedContents
+    fileprivate let contents: SimulatedContents
     private let machine: SimulatedMachine
 
     init(_ contents: SimulatedContents, _ machine: SimulatedMachine) {

@@ -11,6 +11,8 @@ import Synchronization
 /// - After a failed write the file is abandoned. The next one begins with the sequence of the failed record, which makes
 ///   that one void; while no such file can be made, nothing is written.
 /// - The file with the last record stays until a later one is durable, or the base has everything.
+/// - When another program has removed or replaced a file, the record that is being written is void, and none is written until the
+///   base has everything and `removeAll` has ended this log: records that follow a missing one are damage.
 ///
 /// `@unchecked Sendable`: everything but `shared` belongs to whoever holds the store's gate.
 final class CommitLog: @unchecked Sendable {
@@ -41,6 +43,8 @@ final class CommitLog: @unchecked Sendable {
         /// Files for later use.
         var spares: [(name: String, sizeBytes: Int)] = []
         var spareCount = 0
+        /// Why nothing may be written: files were removed or replaced. `removeAll` ends this.
+        var loss: Status?
         /// None is made before, because the disk was full.
         var spareNotBefore = MonotonicTime(nanoseconds: 0)
 
@@ -99,6 +103,8 @@ final class CommitLog: @unchecked Sendable {
             let bytes = record.seal(next, salt: segment.salt)
             try file.write(bytes, at: position)
             try file.synchronize()
+            if !disk.has(segment.name, file) { throw lose(Self.lostFile) }
+            try checkBase()
             position += bytes.count
             self.bytes.add(bytes.count, ordering: .relaxed)
             next += 1
@@ -108,6 +114,35 @@ final class CommitLog: @unchecked Sendable {
             throw error
         }
         return position > segment.sizeBytes / 2 && askForSpare(sizes.after(segment.sizeBytes))
+    }
+
+    // MARK: Files that other programs remove
+
+    private static let lostFile = Status.unavailable(
+        "A file of the log was deleted or replaced while the server was running. Commits succeed again when the database's file has "
+            + "what was in it.")
+
+    /// Whether files were removed or replaced.
+    var isLost: Bool { shared.withLock { $0.loss != nil } }
+
+    private func lose(_ status: Status) -> Status {
+        shared.withLock { $0.loss = status }
+        return status
+    }
+
+    private func checkBase() throws(Status) {
+        do throws(Status) { try disk.checkBase() } catch { throw lose(error) }
+    }
+
+    /// - Throws: UNAVAILABLE when files of the log or of the base were removed or replaced.
+    func checkFiles() throws(Status) {
+        let (loss, segments) = shared.withLock { ($0.loss, $0.segments) }
+        if let loss { throw loss }
+        for segment in segments where !disk.has(segment.name, segment.number == lastNumber ? file : nil) {
+            // The applier's thread may have released it meanwhile.
+            if shared.withLock({ $0.segments.contains { $0.number == segment.number } }) { throw lose(Self.lostFile) }
+        }
+        try checkBase()
     }
 
     private var present: LogSegment? { shared.withLock { $0.segments.last } }
@@ -123,11 +158,15 @@ final class CommitLog: @unchecked Sendable {
 
     /// Makes void what a failed write may have left. With a file of the usual size: a smaller one would fit on a full disk,
     /// and the next writes would fail again.
-    func recover() throws(Status) { if mustRoll { try roll(0) } }
+    func recover() throws(Status) {
+        if let loss = shared.withLock({ $0.loss }) { throw loss }
+        if mustRoll { try roll(0) }
+    }
 
     /// Begins the next file, which is durable when this returns.
     private func roll(_ recordBytes: Int) throws(Status) {
         precondition(owner != 0, "no file before the base has its number")
+        try checkFiles()
         mustRoll = true
         file?.close()
         file = nil
@@ -237,8 +276,13 @@ final class CommitLog: @unchecked Sendable {
     /// Removes all files, when the base has everything. The last file goes when the removal of the others is durable:
     /// it makes records of theirs void.
     func removeAll() throws(Status) {
-        // A record whose write failed may be in the last file.
-        try recover()
+        if isLost {
+            // Of the base nothing may be missing.
+            try disk.checkBase()
+        } else {
+            // A record whose write failed may be in the last file.
+            try recover()
+        }
         let segments = shared.withLock { $0.segments }
         // One that stays is removed by the next start.
         while let spare = shared.withLock({ $0.spares.popLast() }) { try disk.remove(spare.name) }
@@ -246,13 +290,14 @@ final class CommitLog: @unchecked Sendable {
         file?.close()
         file = nil
         // Also those that `release` failed to remove.
-        for name in try disk.names() where UInt64(name) != nil && name != segments.last?.name { try disk.remove(name) }
-        if let last = segments.last {
+        let names = try disk.names()
+        for name in names where UInt64(name) != nil && name != segments.last?.name { try disk.remove(name) }
+        if let last = segments.last, names.contains(last.name) {
             // Also when it is the only one: `release` has removed others.
             try disk.synchronizeNames()
             try disk.remove(last.name)
         }
-        shared.withLock { $0.segments = [] }
+        shared.withLock { ($0.segments, $0.loss) = ([], nil) }
         nextSizeBytes = sizes.min
         mustRoll = false
         beginCounting()

@@ -63,12 +63,15 @@ package final class LoggedStore: Store, @unchecked Sendable {
     /// Opens the log in a folder that is made when it is needed.
     /// - Parameters:
     ///   - base: closed with this store, and when this throws.
+    ///   - baseFiles: the base's files. While one of them is not there, nothing is committed.
     ///   - name: the store's name for the observer.
     /// - Throws: DATA_LOSS when the log is damaged.
     package convenience init(
-        base: any Store, logFolder: String, name: String, options: LoggedStoreOptions = LoggedStoreOptions()
+        base: any Store, baseFiles: [String] = [], logFolder: String, name: String,
+        options: LoggedStoreOptions = LoggedStoreOptions()
     ) throws(Status) {
-        try self.init(base: base, disk: SystemLogDisk(folder: logFolder), name: name, options: options)
+        try self.init(
+            base: base, disk: SystemLogDisk(folder: logFolder, baseFiles: baseFiles), name: name, options: options)
     }
 
     package init(base: any Store, disk: any LogDisk, name: String, options: LoggedStoreOptions) throws(Status) {
@@ -254,6 +257,17 @@ package final class LoggedStore: Store, @unchecked Sendable {
         counters.failedCommits.add(1, ordering: .relaxed)
         health.commitFailed(failure)
         requestTimer(milliseconds: options.retryMilliseconds)
+    }
+
+    /// Reports files that another program has removed or replaced, also while nobody writes. Commits look for themselves.
+    package func checkFiles() {
+        if options.isReadOnly || !gate.tryLock() { return }
+        let result = Result { () throws(Status) in try log.checkFiles() }
+        unlockGate()
+        if case .failure(let failure) = result, life.isOpen, !health.isFailing {
+            health.commitFailed(failure)
+            requestTimer(milliseconds: options.retryMilliseconds)
+        }
     }
 
     // MARK: Back-pressure

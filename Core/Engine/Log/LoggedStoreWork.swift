@@ -284,7 +284,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
             if milliseconds >= options.idleMilliseconds { return request(chore: Self.freezeChore) }
             requestTimer(milliseconds: options.idleMilliseconds - milliseconds)
         } else if log.hasFiles {
-            if milliseconds >= options.emptyMilliseconds {
+            if milliseconds >= options.emptyMilliseconds || log.isLost {
                 if base.settle() {
                     request(chore: Self.emptyChore)
                 } else {

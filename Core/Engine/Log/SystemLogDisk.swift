@@ -8,7 +8,14 @@ package final class SystemLogDisk: LogDisk {
     /// Whether the folder's own name is durable.
     private let isFolderDurable = Atomic(false)
 
-    package init(folder: String) { self.folder = folder }
+    /// The base's files, which were there when the log was opened.
+    private let baseFiles: [(path: String, identity: FileIdentity)]
+
+    /// - Parameter baseFiles: files that `checkBase` looks for.
+    package init(folder: String, baseFiles: [String] = []) {
+        self.folder = folder
+        self.baseFiles = baseFiles.compactMap { path in FileIdentity(path: path).map { (path, $0) } }
+    }
 
     /// Large writes become large units of the page cache, and each `fdatasync` would work on a whole one.
     private static let zeroBytes = 4096
@@ -57,6 +64,7 @@ package final class SystemLogDisk: LogDisk {
         var descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor < 0, errno == ENOENT {
             if mkdir(folder, 0o700) != 0, errno != EEXIST { throw Self.failure("make the folder of") }
+            isFolderDurable.store(false, ordering: .relaxed)
             descriptor = Glibc.open(path(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         }
         if descriptor < 0 { throw Self.failure("lengthen") }
@@ -79,6 +87,21 @@ package final class SystemLogDisk: LogDisk {
             position += count
         }
         try file.synchronize()
+    }
+
+    package func has(_ name: String, _ file: (any LogFile)?) -> Bool {
+        guard let found = FileIdentity(path: path(name)) else { return false }
+        guard let file = file as? SystemLogFile else { return true }
+        return file.identity == found
+    }
+
+    package func checkBase() throws(Status) {
+        for file in baseFiles where FileIdentity(path: file.path) != file.identity {
+            let name = file.path.split(separator: "/").last ?? ""
+            throw .unavailable(
+                "The file \(name) was deleted or replaced while the server was running. Put it back, or stop the server and "
+                    + "restore a backup.")
+        }
     }
 
     private static func parent(_ folder: String) -> String {
@@ -124,10 +147,12 @@ package final class SystemLogDisk: LogDisk {
 private final class SystemLogFile: LogFile {
     private let descriptor: Atomic<Int32>
     let sizeBytes: Int
+    let identity: FileIdentity?
 
     init(_ descriptor: Int32, sizeBytes: Int) {
         self.descriptor = Atomic(descriptor)
         self.sizeBytes = sizeBytes
+        identity = FileIdentity(descriptor: descriptor)
     }
 
     deinit { close() }

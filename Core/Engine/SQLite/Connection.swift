@@ -43,7 +43,7 @@ final class Connection: CacheHolder, @unchecked Sendable {
     private static let idleScansMax = 32
 
     /// - Parameters:
-    ///   - isReadOnly: leaves the files unchanged: a missing one isn't made, and the log isn't copied at the end.
+    ///   - isReadOnly: leaves the files unchanged: the log isn't copied at the end.
     ///   - cache: for readers, the shared budget of their caches.
     init(
         path: String, configuration: [String], isReadOnly: Bool = false, cache: CacheBudget? = nil
@@ -56,8 +56,9 @@ final class Connection: CacheHolder, @unchecked Sendable {
         // "unix-excl", below the layer: the file is locked against other processes, and the WAL's index lives in this
         // one's heap, so that beginning and ending a transaction makes no system call. Reading a log needs the right to
         // write it, so even a reader that changes nothing opens for writing.
-        let creation = isReadOnly ? 0 : SQLITE_OPEN_CREATE
-        let flags = SQLITE_OPEN_READWRITE | creation | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
+        // None makes the file: beside one that another program has moved, SQLite would take the new one for the database, and remove
+        // the moved one's log.
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
         let action = "cannot open \(EngineError.fileName(path))"
         let result = sqlite3_open_v2(path, &handle, flags, LogBuffer.name ?? "unix-excl")
         if result != SQLITE_OK {

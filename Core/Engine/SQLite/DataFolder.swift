@@ -1,6 +1,6 @@
-import HearthModel
-
 import Glibc
+import HearthEngine
+import HearthModel
 
 /// The folder with the files of all databases, locked for this process as long as this object lives, or until `unlock`.
 ///
@@ -69,12 +69,7 @@ package final class DataFolder: Sendable {
     /// - Throws: UNAVAILABLE when the folder was deleted or replaced since it was opened: what is written to it then is lost,
     ///   or meets another server's data.
     func checkIsUnmoved() throws(Status) {
-        var (held, found) = (stat(), stat())
-        if fstat(lock, &held) == 0, stat(path + "/" + Self.lockName, &found) == 0, held.st_ino == found.st_ino,
-            held.st_dev == found.st_dev
-        {
-            return
-        }
+        if let held = FileIdentity(descriptor: lock), held == FileIdentity(path: path + "/" + Self.lockName) { return }
         throw .unavailable("The data folder was deleted or replaced while the server was running.")
     }
 

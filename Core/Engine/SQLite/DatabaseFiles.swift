@@ -19,6 +19,8 @@ struct DatabaseFiles {
     init(path: String) { self.path = path }
 
     var logFolder: String { path + DatabaseFileName.logSuffix }
+    /// The files that SQLite has open while the database is.
+    var inUse: [String] { [path, wal] }
     private var wal: String { path + DatabaseFileName.walSuffix }
     private var deleted: String { path + DatabaseFileName.deletedSuffix }
 

@@ -95,6 +95,11 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         folder.unlock()
     }
 
+    package func checkFiles() {
+        let stores = monitor.withLock { self.stores.values.filter { $0.isOpen } }
+        for store in stores { store.checkFiles() }
+    }
+
     package func open(_ database: DatabaseName) throws(Status) -> any Store {
         try Self.check(database)
         do throws(Status) {
@@ -156,7 +161,7 @@ package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         log.observer = options.observer
         return try LoggedStore(
             base: try SQLiteStore(path: files.path, name: database.string, options: base, folder: folder),
-            logFolder: files.logFolder, name: database.string, options: log)
+            baseFiles: files.inUse, logFolder: files.logFolder, name: database.string, options: log)
     }
 
     /// Makes the files and folders that a store's file needs, and enters its name.

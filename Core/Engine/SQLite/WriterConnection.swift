@@ -18,6 +18,8 @@ final class WriterConnection: CacheHolder, @unchecked Sendable {
 
     let path: String
     private let options: SQLiteStoreOptions
+    /// Whether the file was made, or was there.
+    private var hasFile = false
     private let counters: StoreCounters
 
     init(path: String, options: SQLiteStoreOptions, counters: StoreCounters) {
@@ -34,7 +36,9 @@ final class WriterConnection: CacheHolder, @unchecked Sendable {
         if options.isReadOnly {
             throw .failedPrecondition("\(EngineError.fileName(path)) was opened for reading only.")
         }
-        try DataFolder.makeFile(path)
+        // Later it is there, or was removed by another program.
+        if !hasFile { try DataFolder.makeFile(path) }
+        hasFile = true
         // Not even the making of the file may copy the log beside the checkpointer.
         let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
         try FileFormat.prepare(opened, path: path, hasLog: options.hasLog)

@@ -7,13 +7,14 @@ that runs. The signal that it causes must not end the server.
 from __future__ import annotations
 
 import resource
+import shutil
 import stat
 import time
 from pathlib import Path
 
 import pytest
 
-from support.program import BINARY, Program, assert_sound
+from support.program import BINARY, Program, assert_sound, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 
@@ -102,3 +103,61 @@ def test_the_data_is_for_its_owner_only(tmp_path: Path) -> None:
     _, log = server.terminate()
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     assert log.count("Other users of this machine could read the data folder") == 1, log
+
+
+def database_file(folder: Path, product: str) -> Path:
+    return folder / "hearth-data" / ("d/(default).sqlite" if product == "firestore" else "+realtime/namespaces/d.sqlite")
+
+
+def log_folder(folder: Path, product: str) -> Path:
+    file = database_file(folder, product)
+    return file.with_name(file.name + "-log")
+
+
+@pytest.mark.parametrize("way", ["removed", "moved", "emptied"])
+@pytest.mark.parametrize("product", ["firestore", "realtime"])
+def test_a_log_that_disappears_is_noticed_and_nothing_is_lost(tmp_path: Path, product: str, way: str) -> None:
+    server = Program(tmp_path)
+    try:
+        assert [put(server, product, number) for number in range(3)] == [200] * 3
+        log = log_folder(tmp_path, product)
+        assert any(log.iterdir())
+        if way == "removed":
+            shutil.rmtree(log)
+        elif way == "moved":
+            log.rename(log.with_name("elsewhere"))
+        else:
+            for path in list(log.iterdir()):
+                path.unlink()
+        # Not acknowledged: a kill would lose it.
+        assert put(server, product, 10) == 503
+        # The memory has what the log had. When the file has it, too, another log begins.
+        assert wait_until(lambda: put(server, product, 11) == 200)
+        assert wait_until(lambda: server.send("GET", "/readyz")[0] == 200)
+        output = server.kill()
+    finally:
+        if server.process.poll() is None:
+            server.kill()
+    assert "commits fail" in output and "A file of the log was deleted or replaced" in output, output
+    assert "commits succeed again" in output, output
+    assert_sound(tmp_path / "hearth-data")
+    with program(tmp_path) as server:
+        assert [get(server, product, number) for number in [0, 1, 2, 11]] == [200] * 4
+        found = get(server, product, 10)
+        assert found == 404 if product == "firestore" else found == 200
+        server.terminate()
+
+
+@pytest.mark.parametrize("product", ["firestore", "realtime"])
+def test_files_that_disappear_are_noticed_without_a_write(tmp_path: Path, product: str) -> None:
+    with program(tmp_path) as server:
+        assert put(server, product, 0) == 200
+        database_file(tmp_path, product).rename(tmp_path / "elsewhere")
+        assert wait_until(lambda: server.send("GET", "/readyz")[0] == 503)
+        assert b".sqlite was deleted or replaced" in server.send("GET", "/readyz")[1]
+        assert put(server, product, 1) == 503
+        # It is there again, with everything.
+        (tmp_path / "elsewhere").rename(database_file(tmp_path, product))
+        assert wait_until(lambda: put(server, product, 2) == 200)
+        server.kill()
+    assert_sound(tmp_path / "hearth-data")
