@@ -369,7 +369,8 @@ package final class Server: Sendable {
             CertificateFiles(tls, log: log) { () throws(Status) in try network.reloadCertificate() }
         }
         let upkeep = Upkeep(
-            stores: stores, registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate, openStores: openStores,
+            stores: stores, registry: registry, realtime: realtime, rules: rulesFiles, certificate: certificate,
+            openStores: openStores,
             triggers: triggers, backups: backupSchedule, threads: self.upkeep, onceCollection: onceCollection,
             expiry: expiry)
         let (clock, log, registry, admin) = (clock, log, registry, admin)
