@@ -87,6 +87,8 @@ let package = Package(
         .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary(re2)]),
         // Where a release has its commit.
         .target(name: "CBuild", path: "Core/Platform/CBuild"),
+        // The last lines of a process that a fault ends.
+        .target(name: "CCrash", path: "Core/Platform/CCrash"),
 
         // Security Rules of both products; bundles, for server, tool and client.
         .target(
@@ -99,8 +101,8 @@ let package = Package(
         .target(
             name: "HearthNetwork",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthWebSocket", "HearthTLS", "CLinux", "CNghttp2", "COpenSSL",
-                "CZlib",
+                "HearthModel", "HearthConcurrency", "HearthWebSocket", "HearthTLS", "CCrash", "CLinux", "CNghttp2",
+                "COpenSSL", "CZlib",
             ],
             path: "Server/Network"),
         .target(
@@ -212,7 +214,7 @@ let package = Package(
                 "HearthBackup", "HearthRules", "HearthNetwork", "HearthModel", "HearthJSON", "HearthWire",
                 "HearthConcurrency", "HearthEngine", "HearthSQLite",
                 "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthExport",
-                "HearthLoadClient",
+                "HearthLoadClient", "CCrash",
                 "HearthToolSupport",
             ], path: "Tools/hearth"),
         .executableTarget(

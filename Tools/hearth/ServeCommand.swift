@@ -1,3 +1,4 @@
+import CCrash
 import HearthToolSupport
 import Glibc
 import HearthModel
@@ -22,6 +23,7 @@ enum ServeCommand {
         umask(0o077)
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         defer { log.flush() }
+        hearth_crash_report(settings.logFormat == .json ? 1 : 0)
         for warning in settings.warnings { log.warning(warning) }
         let data = try ServedData(settings, log, interruption)
         let server = try start(settings, log, data)

@@ -185,6 +185,7 @@ package final class GRPCCall: @unchecked Sendable {
     // MARK: Called by the stream
 
     func begin(_ handler: any GRPCHandler, _ fields: GRPCRequestFields) {
+        loop.note(method: "POST", path: path)
         switch fields.timeout {
         case .none: break
         case .malformed: return finish(.invalidArgument("malformed grpc-timeout"))

@@ -183,6 +183,7 @@ package final class HTTPExchange: @unchecked Sendable {
     // MARK: Called by the transport
 
     func begin(_ handler: any HTTPHandler) {
+        loop.note(method: head.method, path: head.path)
         handler.begin(self)
         isBeginning = false
         deliver()

@@ -1,3 +1,4 @@
+import CCrash
 import CLinux
 import Glibc
 import HearthConcurrency
@@ -27,6 +28,8 @@ package final class EventLoop: @unchecked Sendable {
     /// Sources closed in this tick. Events that the kernel reported before the close may still point at them.
     private var closedSources: [EventSource] = []
     private var isStopping = false
+    /// What the loop does, for the last lines of a process that a fault ends.
+    private var activity: UnsafeMutablePointer<hearth_activity>?
     private var dateString = HTTPDate()
     /// Monotonic time at the beginning of this tick.
     private(set) var now: UInt64 = 0
@@ -160,6 +163,11 @@ package final class EventLoop: @unchecked Sendable {
         threadIdentifier.store(UInt(pthread_self()), ordering: .relaxed)
         pthread_setspecific(currentLoopKey, Unmanaged.passUnretained(self).toOpaque())
         linux_set_thread_name("hearth-loop-\(index)")
+        activity = hearth_activity_new()
+        defer {
+            hearth_activity_free(activity)
+            activity = nil
+        }
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: EventLoop.eventsPerWait)
         defer { events.deallocate() }
         while !isStopping {
@@ -169,12 +177,16 @@ package final class EventLoop: @unchecked Sendable {
             for position in 0..<Int(max(0, count)) {
                 // No context: the wake-up descriptor, whose job is done by having woken us.
                 guard let context = linux_epoll_context(events + position) else { continue }
-                Unmanaged<EventSource>.fromOpaque(context).takeUnretainedValue()
-                    .handleEvents(linux_epoll_events(events + position))
+                let source = Unmanaged<EventSource>.fromOpaque(context).takeUnretainedValue()
+                note(HEARTH_WORK_READ, source.descriptor)
+                source.handleEvents(linux_epoll_events(events + position))
             }
+            note(HEARTH_WORK_JOB)
             runJobs()
+            note(HEARTH_WORK_TIMER)
             runTimers()
             flushChannels()
+            note(HEARTH_WORK_NONE)
             closedSources.removeAll(keepingCapacity: true)
         }
         _ = inbox.close()
@@ -206,7 +218,36 @@ package final class EventLoop: @unchecked Sendable {
         guard !dirtyChannels.isEmpty else { return }
         let channels = dirtyChannels
         dirtyChannels = []
-        for channel in channels { channel.flush() }
+        for channel in channels {
+            note(HEARTH_WORK_SEND, channel.descriptor)
+            channel.flush()
+        }
+    }
+
+    // MARK: Activity
+
+    @inline(__always)
+    private func note(_ work: hearth_work, _ descriptor: Int32 = -1) {
+        guard let activity else { return }
+        activity.pointee.descriptor = descriptor
+        activity.pointee.work = work.rawValue
+    }
+
+    /// Notes that a request begins.
+    /// - Parameter path: without a query, which may have a token.
+    func note(method: String, path: String) {
+        guard let activity else { return }
+        activity.pointee.request_length = 0
+        var count = 0
+        withUnsafeMutableBytes(of: &activity.pointee.request) { bytes in
+            for part in [method, " ", path] {
+                for byte in part.utf8.prefix(bytes.count - count) {
+                    bytes[count] = byte
+                    count += 1
+                }
+            }
+        }
+        activity.pointee.request_length = UInt32(count)
     }
 }
 
