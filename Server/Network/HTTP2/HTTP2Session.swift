@@ -38,8 +38,9 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private var isEnding = false
     private var isOver = false
 
-    /// A frame of nghttp2 is at most 16 KiB and its header.
-    private static let frameSpaceBytes = 17 * 1024
+    /// The maximum that `nghttp2_session_mem_send` returns: one frame of at most 16 KiB and its header. It returns the
+    /// HEADERS and CONTINUATION frames of a large block one by one.
+    static let frameSpaceBytes = 17 * 1024
     /// A header block that exceeds the limit by this factor closes the connection.
     private static let headerOverflowFactor = 4
     /// The time between the GOAWAY warning and the end; a generous round trip.
@@ -124,6 +125,8 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     func receivedEnd() { channel.close() }
 
+    /// Within one call nghttp2 has any number of DATA frames copied into the scratch, and then returns another frame.
+    /// `HTTP2Stream.sendData` leaves `frameSpaceBytes` for it.
     func produceOutput(into scratch: OutputScratch) {
         while scratch.space >= HTTP2Session.frameSpaceBytes {
             var data: UnsafePointer<UInt8>?
