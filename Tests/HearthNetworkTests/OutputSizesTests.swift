@@ -124,7 +124,9 @@ import Testing
         return bodies
     }
 
-    @Test(.enabled(if: localCertificate != nil, "there is no /usr/bin/openssl")) func largeResponsesOverTLSComeWhole() async throws {
+    @Test(.enabled(if: localCertificate != nil, "there is no /usr/bin/openssl")) func largeResponsesOverTLSComeWhole()
+        async throws
+    {
         let tls = try #require(localCertificate)
         try await withServer(tls: tls, grpc: Self.sized(.aborted(String(repeating: "%", count: 700)))) { server in
             let client = try await connectSecurely(server)

@@ -1,4 +1,5 @@
 import CNghttp2
+import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
@@ -331,8 +332,13 @@ final class HTTP2Stream {
         }
         // The output may have been dropped after its frame was announced.
         guard length <= output.count else { return Int32(CNghttp2.NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE) }
-        scratch.append(header, HTTP2Stream.frameHeaderBytes)
-        output.move(length, into: scratch)
+        do throws(BrokenInvariant) {
+            try scratch.append(header, HTTP2Stream.frameHeaderBytes)
+            try output.move(length, into: scratch)
+        } catch {
+            session.broke(error)
+            return NGHTTP2_ERR_CALLBACK_FAILURE
+        }
         session.dequeued(length)
         lastOutputAt = loop.now
         return 0
