@@ -298,9 +298,9 @@ package final class WebSocketConnection {
 
     package func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
 
-    /// Sends a message that many connections share. Only a server can share: every client frame has its own mask.
+    /// Sends a message that many connections share. A client shares no frame, because each has its own mask.
     package func send(_ message: SharedWebSocketMessage) -> [UInt8] {
-        precondition(role == .server, "a client's frames can't be shared")
+        guard role == .server else { return send(message.opcode, message.payload) }
         guard !hasSentClose else { return [] }
         guard let deflate, message.payloadBytes >= limits.compressionThresholdBytes else { return message.plainFrame }
         // With context takeover the compressor's window belongs to the connection.
@@ -308,18 +308,18 @@ package final class WebSocketConnection {
         return message.compressedFrame(windowBits: deflate.serverWindowBits, codecs)
     }
 
-    /// - Parameter payload: at most 125 bytes.
+    /// - Parameter payload: its first 125 bytes are sent.
     package func ping(_ payload: [UInt8] = []) -> [UInt8] { sendControl(.ping, payload) }
 
     package func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
 
     /// The last frame. A long reason is truncated.
-    /// - Parameter code: nil sends no code.
+    /// - Parameter code: nil sends no code. For a code that no frame may have 1011 is sent.
     package func close(_ code: WebSocketCloseCode?, reason: String = "") -> [UInt8] {
         guard !hasSentClose else { return [] }
         var payload: [UInt8] = []
         if let code {
-            precondition(code.isSendable, "close code \(code.rawValue) must not be sent")
+            let code = code.isSendable ? code : .internalError
             payload = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 255)]
             for scalar in reason.unicodeScalars {
                 let bytes = UTF8.encode(scalar).map(Array.init) ?? []
@@ -334,9 +334,9 @@ package final class WebSocketConnection {
     }
 
     private func sendControl(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> [UInt8] {
-        precondition(payload.count <= WebSocketFrameHeader.controlBytesMax, "a control frame is short")
         guard !hasSentClose else { return [] }
-        return encode(opcode, payload, isCompressed: false)
+        // A longer one would be no frame.
+        return encode(opcode, Array(payload.prefix(WebSocketFrameHeader.controlBytesMax)), isCompressed: false)
     }
 
     private func send(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> [UInt8] {

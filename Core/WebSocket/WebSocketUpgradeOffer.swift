@@ -36,7 +36,7 @@ package struct WebSocketUpgradeOffer: Sendable {
         guard WebSocketFields.tokens(values("upgrade")) == ["websocket"],
             WebSocketFields.tokens(values("connection")).contains("upgrade")
         else { throw refuse("the server switched to something else than WebSocket") }
-        guard values("sec-websocket-accept") == [WebSocketKey.accept(key)] else {
+        guard values("sec-websocket-accept") == [try WebSocketKey.accept(key)] else {
             throw refuse("the server's sec-websocket-accept doesn't belong to the request")
         }
         guard values("sec-websocket-protocol").isEmpty else {

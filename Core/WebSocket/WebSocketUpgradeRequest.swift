@@ -42,12 +42,13 @@ package struct WebSocketUpgradeRequest: Sendable {
 
     /// - Parameter takesOverContext: see `WebSocketDeflate`; nil: no compression.
     /// - Returns: the fields of the response 101, and the agreed compression.
+    /// - Throws: when the server cannot answer the handshake.
     package func answer(
         takesOverContext: Bool?, subprotocol: String? = nil
-    ) -> (fields: [(name: String, value: String)], deflate: WebSocketDeflate?) {
+    ) throws(WebSocketHandshakeFailure) -> (fields: [(name: String, value: String)], deflate: WebSocketDeflate?) {
         var fields = [
             (name: "upgrade", value: "websocket"), (name: "connection", value: "Upgrade"),
-            (name: "sec-websocket-accept", value: WebSocketKey.accept(key)),
+            (name: "sec-websocket-accept", value: try WebSocketKey.accept(key)),
         ]
         if let subprotocol { fields.append(("sec-websocket-protocol", subprotocol)) }
         guard let takesOverContext,

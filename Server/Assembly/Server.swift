@@ -354,6 +354,7 @@ package final class Server: Sendable {
         _ configuration: Configuration, _ memory: ServerMemory, _ shares: DescriptorShares
     ) -> ServerConfiguration {
         var network = configuration.network
+        network.brokenInvariants = BrokenInvariants(log: configuration.log)
         network.limits.connectionsMax = shares.connectionsMax
         network.receivedBytes = memory.received
         network.pool = memory.pool

@@ -57,6 +57,7 @@ package final class NetworkServer: @unchecked Sendable {
         var sum = NetworkStatistics()
         let (contexts, tls) = state.withLock { ($0.contexts, $0.tls) }
         for context in contexts { context.counters.add(to: &sum) }
+        sum.brokenInvariants = configuration.brokenInvariants.count
         sum.certificateSecondsLeft = tls?.certificateSecondsLeft
         return sum
     }
@@ -85,7 +86,7 @@ package final class NetworkServer: @unchecked Sendable {
         let count = configuration.loopCount > 0 ? configuration.loopCount : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         var contexts: [LoopContext] = []
         for index in 0..<count {
-            let loop = try EventLoop(index: index)
+            let loop = try EventLoop(index: index, brokenInvariants: configuration.brokenInvariants)
             contexts.append(
                 LoopContext(
                     loop: loop, loopCount: count, configuration: configuration, tls: tls, inputBudget: budget,

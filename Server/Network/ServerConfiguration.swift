@@ -20,6 +20,8 @@ package struct ServerConfiguration: Sendable {
     /// Where the memory of answers that wait comes from, beyond `Limits.answersOwnBytes`; nil: all of
     /// `NetworkLimits.answersBytesMax` may be used, whatever else is.
     package var pool: MemoryPool?
+    /// Is notified of faults of the program that cost a connection or a request.
+    package var brokenInvariants = BrokenInvariants()
     /// gRPC answers of at least this many bytes are compressed for clients that accept gzip; nil: never. Off by
     /// default: on a local network it costs more than it saves.
     package var grpcCompressionThresholdBytes: Int?

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Synchronization
 import Testing
@@ -28,6 +29,16 @@ import Testing
                 "2025-11-21T11:09:08.007Z info    request method=Commit ms=1.5 reason=\"a \\\"b\\\"\\nc\"\n",
                 "2025-11-21T11:09:08.007Z error   two lines n=-3 empty=\"\" ok=true\n",
             ])
+    }
+
+    @Test func aBrokenInvariantIsARecordWithItsStack() {
+        let lines = logged(.string) { BrokenInvariants(log: $0).note(BrokenInvariant("water flows downhill")) }
+        #expect(lines.count == 1)
+        let start =
+            "2025-11-21T11:09:08.007Z error   a condition of the program does not hold; a connection or a request"
+        #expect(lines[0].hasPrefix(start + " ended condition=\"water flows downhill\" stack=\""))
+        // The addresses of frames.
+        #expect(lines[0].split(separator: " < ").count > 2 && lines[0].contains("[0x"))
     }
 
     @Test func jsonForPrograms() {

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 5, 6, 100, 10_000])
-    func outputQueueKeepsTheOrder(step: Int) {
+    func outputQueueKeepsTheOrder(step: Int) throws {
         var queue = OutputQueue()
         var expected: [UInt8] = []
         for number in 0..<300 {
@@ -59,7 +59,7 @@ import Testing
         }
         #expect(queue.count == expected.count)
         let scratch = OutputScratch(capacity: 20_000)
-        while !queue.isEmpty { queue.move(min(step, queue.count), into: scratch) }
+        while !queue.isEmpty { try queue.move(min(step, queue.count), into: scratch) }
         #expect(Array(scratch.bytes) == expected)
     }
 

@@ -1,26 +1,32 @@
 @testable import HearthLoadClient
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthTestSupport
 import Synchronization
+import Testing
 
 /// A server whose handlers are closures; it is stopped after the body.
+/// - Parameter faults: nil when the test expects none.
 func withServer<Result: Sendable>(
     limits: NetworkLimits = NetworkLimits(), loopCount: Int = 1, tls: TLSConfiguration? = nil,
-    compressionThresholdBytes: Int? = nil,
+    compressionThresholdBytes: Int? = nil, faults: BrokenInvariants? = nil,
     http: @escaping @Sendable (HTTPExchange) -> Void = { $0.respond(status: 404, headers: [], body: []) },
     grpc: @escaping @Sendable (GRPCCall) -> Void = { $0.finish(.unimplemented("no such method: \($0.path)")) },
     _ body: (NetworkServer) async throws -> Result
 ) async throws -> Result {
+    var configuration = ServerConfiguration(
+        host: "127.0.0.1", loopCount: loopCount, tls: tls, limits: limits,
+        grpcCompressionThresholdBytes: compressionThresholdBytes)
+    if let faults { configuration.brokenInvariants = faults }
     let server = NetworkServer(
-        configuration: ServerConfiguration(
-            host: "127.0.0.1", loopCount: loopCount, tls: tls, limits: limits,
-            grpcCompressionThresholdBytes: compressionThresholdBytes),
+        configuration: configuration,
         http: ClosureHTTPHandler(closure: http), grpc: ClosureGRPCHandler(closure: grpc))
     try server.start()
     do {
         let result = try await body(server)
         try await stop(server)
+        if faults == nil { #expect(server.statistics.brokenInvariants == 0) }
         return result
     } catch {
         try await stop(server)

@@ -324,7 +324,7 @@ private func answerHead(to request: [UInt8]) -> String? {
                 }
             })
     else { return nil }
-    return handshake.answer(takesOverContext: nil).fields.map { "\($0.name):  \($0.value) \r\n" }.joined()
+    return try? handshake.answer(takesOverContext: nil).fields.map { "\($0.name):  \($0.value) \r\n" }.joined()
 }
 
 private func expectNoSockets(_ transport: Transport) async {

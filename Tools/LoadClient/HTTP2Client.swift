@@ -1,5 +1,6 @@
 import HearthNetwork
 import CNghttp2
+import HearthConcurrency
 import HearthModel
 import HearthTLS
 
@@ -275,13 +276,13 @@ extension HTTP2Client: ChannelDriver {
 
     package func receivedEnd() { close() }
 
-    package func produceOutput(into scratch: OutputScratch) {
+    package func produceOutput(into scratch: OutputScratch) throws(BrokenInvariant) {
         guard session != nil else { return }
         while scratch.space >= HTTP2Client.frameSpaceBytes {
             var data: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &data)
             guard count > 0, let data else { break }
-            scratch.append(data, count)
+            try scratch.append(data, count)
         }
         if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 {
             channel?.closeWhenFlushed(lingers: false)

@@ -1,5 +1,6 @@
 import HearthNetwork
 import CNghttp2
+import HearthConcurrency
 import HearthModel
 
 /// One request of an `HTTP2Client` and its response. Used on the loop's thread, like its client.
@@ -113,7 +114,9 @@ package final class HTTP2ClientStream: @unchecked Sendable {
             isDeferred = true
             return Int(NGHTTP2_ERR_DEFERRED.rawValue)
         }
-        output.move(count, to: buffer)
+        do throws(BrokenInvariant) { try output.move(count, to: buffer) } catch {
+            return Int(NGHTTP2_ERR_CALLBACK_FAILURE)
+        }
         if isOutputEnded, output.isEmpty { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return count
     }

@@ -1,4 +1,5 @@
 import HearthNetwork
+import HearthConcurrency
 import HearthModel
 
 /// A client's connection without a protocol: it sends and receives bytes. For the load generator, which uses HTTP/1.1
@@ -66,11 +67,11 @@ extension TCPClient: ChannelDriver {
 
     package func receivedEnd() { close() }
 
-    package func produceOutput(into scratch: OutputScratch) {
+    package func produceOutput(into scratch: OutputScratch) throws(BrokenInvariant) {
         let count = min(scratch.space, output.count - outputStart)
         guard count > 0 else { return }
-        output.withUnsafeBytes { bytes in
-            if let base = bytes.baseAddress { scratch.append(base + outputStart, count) }
+        try output.withUnsafeBufferPointer { bytes throws(BrokenInvariant) in
+            if let base = bytes.baseAddress { try scratch.append(base + outputStart, count) }
         }
         outputStart += count
         if outputStart == output.count {

@@ -16,9 +16,33 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
 
 // The size of an allocated block, at least what was asked for.
 static inline size_t linux_malloc_size(void *block) { return malloc_usable_size(block); }
+
+// The return addresses of the calling thread's stack, and a line for each, in one block that the caller frees.
+static inline int linux_backtrace(void **addresses, int count_max) {
+#ifdef __GLIBC__
+    return backtrace(addresses, count_max);
+#else
+    (void)addresses;
+    (void)count_max;
+    return 0;
+#endif
+}
+
+static inline char **linux_backtrace_lines(void *const *addresses, int count) {
+#ifdef __GLIBC__
+    return backtrace_symbols(addresses, count);
+#else
+    (void)addresses;
+    (void)count;
+    return 0;
+#endif
+}
 
 static inline void linux_malloc_trim(void) {
 #ifdef __GLIBC__

@@ -66,7 +66,8 @@ struct HealthService {
 
     /// A running server is always serving: one response, and the stream stays open until either side ends it.
     func watch(_ call: GRPCCall) {
-        call.onMessage = { [unowned call] message in
+        call.onMessage = { [weak call] message in
+            guard let call else { return }
             do throws(Status) {
                 let request = try Request(protobuf: message)
                 let isKnown = request.service.isEmpty || services.contains(request.service)

@@ -34,14 +34,15 @@ struct ReflectionService {
     let services: [String]
 
     func serve(_ call: GRPCCall) {
-        call.onMessage = { [unowned call] message in
+        call.onMessage = { [weak call] message in
+            guard let call else { return }
             do throws(Status) {
                 call.send(answer(try Request(protobuf: message), message))
             } catch {
                 call.finish(error)
             }
         }
-        call.onHalfClose = { [unowned call] in call.finish(.ok) }
+        call.onHalfClose = { [weak call] in call?.finish(.ok) }
     }
 
     /// ServerReflectionResponse: valid_host 1, original_request 2, file_descriptor_response 4, list_services_response 6,

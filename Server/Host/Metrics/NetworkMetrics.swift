@@ -25,6 +25,11 @@ enum NetworkMetrics {
             ),
             ("hearth_abuses_total", .counter, "Connections that exceeded a rate limit.", network.abuses),
             ("hearth_bad_requests_total", .counter, "Requests that violated the protocol.", network.badRequests),
+            (
+                "hearth_broken_invariants_total", .counter,
+                "Faults of the program that cost a connection or a request.",
+                network.brokenInvariants
+            ),
             ("hearth_websockets_open", .gauge, "WebSockets that are open.", network.webSocketsOpen),
             ("hearth_websockets_total", .counter, "WebSockets that were opened.", network.webSocketsOpened),
             (

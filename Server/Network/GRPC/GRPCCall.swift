@@ -192,8 +192,8 @@ package final class GRPCCall: @unchecked Sendable {
         case .nanoseconds(let nanoseconds):
             let deadline = loop.now &+ nanoseconds
             self.deadline = deadline
-            deadlineTimer = loop.schedule(atNanoseconds: deadline) { [unowned self] in
-                giveUp(Status(.deadlineExceeded, "the deadline of the call has passed"))
+            deadlineTimer = loop.schedule(atNanoseconds: deadline) { [weak self] in
+                self?.giveUp(Status(.deadlineExceeded, "the deadline of the call has passed"))
             }
         }
         guard fields.encoding != .unknown else {

@@ -129,14 +129,17 @@ package final class HTTPExchange: @unchecked Sendable {
     package func write(_ bytes: [UInt8]) -> Bool {
         checkThread()
         guard !isFinished, let transport else { return false }
-        precondition(hasStarted, "an answer begins with start")
+        guard hasStarted else {
+            broke(BrokenInvariant("a response begins with start"))
+            return false
+        }
         return transport.write(bytes)
     }
 
     package func end(trailers: [HTTPHeader] = []) {
         checkThread()
         guard !isFinished else { return }
-        precondition(hasStarted, "an answer begins with start")
+        guard hasStarted else { return broke(BrokenInvariant("a response begins with start")) }
         finish { $0.end(trailers: trailers) }
     }
 
@@ -152,7 +155,10 @@ package final class HTTPExchange: @unchecked Sendable {
         _ fields: [HTTPHeader], _ limits: WebSocketLimits, _ deflate: WebSocketDeflate?
     ) -> WebSocketChannel? {
         checkThread()
-        precondition(!hasStarted, "an answer has begun")
+        guard !hasStarted else {
+            broke(BrokenInvariant("a request whose response has begun is not upgraded"))
+            return nil
+        }
         guard let channel = transport?.upgradeToWebSocket(fields: fields, limits: limits, deflate: deflate) else {
             return nil
         }
@@ -161,12 +167,16 @@ package final class HTTPExchange: @unchecked Sendable {
         return channel
     }
 
-    /// A second head is an error of the handler, often in error handling that tests do not reach. The client must see
-    /// that the response is broken, and other clients must not be affected.
+    /// An error of the handler, often in error handling that tests do not reach. The client must see that the response is
+    /// broken, and other clients must not be affected.
+    private func broke(_ broken: BrokenInvariant) {
+        loop.brokenInvariants.note(broken)
+        abort()
+    }
+
     private func mayStart() -> Bool {
-        assert(!hasStarted, "an exchange is answered once")
         guard !hasStarted else {
-            abort()
+            broke(BrokenInvariant("a request has one response"))
             return false
         }
         hasStarted = true

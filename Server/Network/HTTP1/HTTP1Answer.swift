@@ -1,3 +1,5 @@
+import HearthConcurrency
+
 /// Encodes HTTP/1.1 responses: status line, fields, and the body with the appropriate framing.
 struct HTTP1Answer {
     private enum Body {
@@ -48,13 +50,15 @@ struct HTTP1Answer {
         name == "connection" || name == "transfer-encoding" || name == "keep-alive"
     }
 
-    mutating func write(_ bytes: [UInt8], to output: inout OutputQueue) {
+    mutating func write(_ bytes: [UInt8], to output: inout OutputQueue) throws(BrokenInvariant) {
         guard !bytes.isEmpty else { return }
         switch body {
         case .none: break
         case .untilClose: output.append(bytes)
         case .length(let remaining):
-            precondition(bytes.count <= remaining, "more body than content-length says")
+            guard bytes.count <= remaining else {
+                throw BrokenInvariant("a response's body is not longer than its content-length")
+            }
             body = .length(remaining: remaining - bytes.count)
             output.append(bytes)
         case .chunked:

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 
 /// An HTTP/1.1 connection of the server: one exchange after another, pipelined requests in order.
@@ -280,8 +281,8 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
 
     // MARK: Output
 
-    func produceOutput(into scratch: OutputScratch) {
-        output.move(min(output.count, scratch.space), into: scratch)
+    func produceOutput(into scratch: OutputScratch) throws(BrokenInvariant) {
+        try output.move(min(output.count, scratch.space), into: scratch)
         countAnswers()
     }
 
@@ -357,8 +358,7 @@ extension HTTP1Connection: ExchangeTransport {
             headers.append(HTTPHeader("content-length", String(body.count)))
         }
         start(status: status, headers: headers)
-        answer?.write(body, to: &output)
-        countAnswers()
+        guard append(body) else { return }
         completeAnswer()
     }
 
@@ -373,12 +373,25 @@ extension HTTP1Connection: ExchangeTransport {
     }
 
     func write(_ bytes: [UInt8]) -> Bool {
-        answer?.write(bytes, to: &output)
-        countAnswers()
+        guard append(bytes) else { return false }
         channel.flushLater()
         guard isAboveHighWater else { return true }
         wasAboveHighWater = true
         return false
+    }
+
+    /// False when the handler is at fault, and the connection has ended.
+    private func append(_ bytes: [UInt8]) -> Bool {
+        do throws(BrokenInvariant) {
+            try answer?.write(bytes, to: &output)
+        } catch {
+            exchange = nil
+            isClosing = true
+            channel.broke(error)
+            return false
+        }
+        countAnswers()
+        return true
     }
 
     func end(trailers: [HTTPHeader]) {

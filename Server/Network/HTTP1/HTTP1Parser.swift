@@ -155,6 +155,8 @@ package struct HTTP1Parser {
             do {
                 try acceptChunkLine(line)
             } catch { return fail(error) }
+            // No recursion for each of thousands of trailer fields.
+            if case .trailers = state { continue }
             return next(input, &position)
         }
         return .needsMore

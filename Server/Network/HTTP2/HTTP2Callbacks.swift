@@ -17,37 +17,44 @@ struct HTTP2Callbacks: @unchecked Sendable {
             return
         }
         nghttp2_session_callbacks_set_on_begin_frame_callback(table) { _, header, context in
-            guard let header else { return 0 }
-            HTTP2Session.from(context).beganFrame(header.pointee)
+            guard let header, let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            session.beganFrame(header.pointee)
             return 0
         }
         nghttp2_session_callbacks_set_on_begin_headers_callback(table) { _, frame, context in
-            guard let frame else { return 0 }
-            return HTTP2Session.from(context).beganHeaders(frame)
+            guard let frame, let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            return session.beganHeaders(frame)
         }
         nghttp2_session_callbacks_set_on_header_callback(table) {
             _, _, name, nameCount, value, valueCount, _, context in
-            HTTP2Session.from(context).receivedField(
+            guard let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            return session.receivedField(
                 name: UnsafeBufferPointer(start: name, count: nameCount),
                 value: UnsafeBufferPointer(start: value, count: valueCount))
         }
         nghttp2_session_callbacks_set_on_frame_recv_callback(table) { _, frame, context in
-            guard let frame else { return 0 }
-            HTTP2Session.from(context).receivedFrame(frame)
+            guard let frame, let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            session.receivedFrame(frame)
             return 0
         }
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table) { _, _, stream, data, count, context in
-            let session = HTTP2Session.from(context)
+            guard let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
             session.receivedData(stream, UnsafeRawBufferPointer(start: data, count: count))
             return session.resultAfterData()
         }
         nghttp2_session_callbacks_set_on_frame_send_callback(table) { _, frame, context in
-            guard let frame else { return 0 }
-            HTTP2Session.from(context).sentFrame(frame)
+            guard let frame, let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            session.sentFrame(frame)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_not_send_callback(table) { _, frame, code, context in
+            guard let frame, let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            session.notSentFrame(frame, code: code)
             return 0
         }
         nghttp2_session_callbacks_set_on_stream_close_callback(table) { _, stream, code, context in
-            HTTP2Session.from(context).closedStream(stream, code: code)
+            guard let session = HTTP2Session.from(context) else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            session.closedStream(stream, code: code)
             return 0
         }
         nghttp2_session_callbacks_set_send_data_callback(table) { _, _, header, count, source, context in
@@ -59,9 +66,9 @@ struct HTTP2Callbacks: @unchecked Sendable {
 }
 
 extension HTTP2Session {
-    fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> HTTP2Session {
-        guard let context else { preconditionFailure("a session without its owner") }
-        return Unmanaged<HTTP2Session>.fromOpaque(context).takeUnretainedValue()
+    /// Nil only for a session without its owner, which is not made: the callback then ends the session.
+    fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> HTTP2Session? {
+        context.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 

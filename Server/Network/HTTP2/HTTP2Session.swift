@@ -1,5 +1,6 @@
 import CNghttp2
 import Glibc
+import HearthConcurrency
 
 /// An HTTP/2 connection of the server. nghttp2 handles frames, header compression and windows; this class connects it
 /// to the socket and the streams, and enforces the limits that nghttp2 does not have.
@@ -37,9 +38,12 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private var pingSentAt: UInt64?
     private var isEnding = false
     private var isOver = false
+    /// Found within a call of nghttp2, which cannot throw.
+    private var broken: BrokenInvariant?
 
-    /// A frame of nghttp2 is at most 16 KiB and its header.
-    private static let frameSpaceBytes = 17 * 1024
+    /// The maximum that `nghttp2_session_mem_send` returns: one frame of at most 16 KiB and its header. It returns the
+    /// HEADERS and CONTINUATION frames of a large block one by one.
+    static let frameSpaceBytes = 17 * 1024
     /// A header block that exceeds the limit by this factor closes the connection.
     private static let headerOverflowFactor = 4
     /// The time between the GOAWAY warning and the end; a generous round trip.
@@ -94,6 +98,9 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             let input = heldInput
             let used = input.withUnsafeBytes { feed($0) }
             guard !isOver else { return }
+            guard used <= heldInput.count else {
+                return channel.broke(BrokenInvariant("nghttp2 uses no more input than it was given"))
+            }
             heldInput.removeFirst(used)
             if heldInput.isEmpty, !isPausedAfterData { channel.resumeReading() } else { feedHeldLater() }
         }
@@ -124,15 +131,18 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     func receivedEnd() { channel.close() }
 
-    func produceOutput(into scratch: OutputScratch) {
+    /// Within one call nghttp2 has any number of DATA frames copied into the scratch, and then returns another frame.
+    /// `HTTP2Stream.sendData` leaves `frameSpaceBytes` for it.
+    func produceOutput(into scratch: OutputScratch) throws(BrokenInvariant) {
         while scratch.space >= HTTP2Session.frameSpaceBytes {
             var data: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &data)
+            if let broken { throw broken }
             guard count > 0, let data else {
                 if count < 0 { endConnection() }
                 break
             }
-            scratch.append(data, count)
+            try scratch.append(data, count)
         }
         if !isOver, nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 {
             endConnection()
@@ -165,6 +175,12 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         streamBytes = 0
         _ = held.set(0)
         for stream in streams { stream.closed() }
+    }
+
+    /// Ends the connection after the present call of nghttp2.
+    func broke(_ broken: BrokenInvariant) {
+        if self.broken == nil { self.broken = broken }
+        channel.flushLater()
     }
 
     private func endConnection() {
@@ -305,10 +321,21 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         reset(stream.id, code: NGHTTP2_NO_ERROR)
     }
 
+    /// nghttp2 has dropped a frame. One that is too large, as a head of more than 64 KB, would leave its client waiting.
+    func notSentFrame(_ frame: UnsafePointer<nghttp2_frame>, code: Int32) {
+        guard UInt32(http2_frame_type(frame)) == NGHTTP2_HEADERS.rawValue,
+            code == Int32(CNghttp2.NGHTTP2_ERR_FRAME_SIZE_ERROR), let stream = stream(http2_frame_stream(frame))
+        else { return }
+        stream.reset(NGHTTP2_INTERNAL_ERROR)
+    }
+
     func closedStream(_ id: Int32, code: UInt32) {
         guard let stream = stream(id) else { return }
         if headerStream === stream { headerStream = nil }
-        let last = streams.removeLast()
+        guard streams.indices.contains(stream.slot), streams[stream.slot] === stream, let last = streams.popLast()
+        else {
+            return broke(BrokenInvariant("a stream of nghttp2 is a stream of its session"))
+        }
         if last !== stream {
             streams[stream.slot] = last
             last.slot = stream.slot

@@ -1,4 +1,5 @@
 import CNghttp2
+import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
@@ -324,12 +325,20 @@ final class HTTP2Stream {
     func sendData(_ header: UnsafePointer<UInt8>, _ length: Int) -> Int32 {
         guard let session else { return NGHTTP2_ERR_CALLBACK_FAILURE }
         let scratch = loop.scratch
-        // Flushed first; nghttp2 calls again.
-        guard scratch.space >= length + HTTP2Stream.frameHeaderBytes else { return NGHTTP2_ERR_WOULDBLOCK }
+        // nghttp2 continues with the next frame in the same call, and returns that one if it is not DATA: the space for
+        // it must remain. Otherwise the scratch is flushed first, and nghttp2 calls again.
+        guard scratch.space >= HTTP2Stream.frameHeaderBytes + length + HTTP2Session.frameSpaceBytes else {
+            return NGHTTP2_ERR_WOULDBLOCK
+        }
         // The output may have been dropped after its frame was announced.
         guard length <= output.count else { return Int32(CNghttp2.NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE) }
-        scratch.append(header, HTTP2Stream.frameHeaderBytes)
-        output.move(length, into: scratch)
+        do throws(BrokenInvariant) {
+            try scratch.append(header, HTTP2Stream.frameHeaderBytes)
+            try output.move(length, into: scratch)
+        } catch {
+            session.broke(error)
+            return NGHTTP2_ERR_CALLBACK_FAILURE
+        }
         session.dequeued(length)
         lastOutputAt = loop.now
         return 0

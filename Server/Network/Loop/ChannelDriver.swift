@@ -1,3 +1,5 @@
+import HearthConcurrency
+
 /// A protocol over a `SocketChannel`. All calls are made on the loop's thread.
 package protocol ChannelDriver: AnyObject {
     /// The TLS handshake is complete; the ALPN protocol, when there is one. Never called on plaintext.
@@ -6,8 +8,9 @@ package protocol ChannelDriver: AnyObject {
     func received(_ bytes: UnsafeRawBufferPointer)
     /// The peer closed its side (or its whole connection).
     func receivedEnd()
-    /// Append output as far as the buffer has space. Called again until nothing is appended.
-    func produceOutput(into scratch: OutputScratch)
+    /// Append output as far as the buffer has space. Called again until nothing is appended. The channel is closed when
+    /// it throws.
+    func produceOutput(into scratch: OutputScratch) throws(BrokenInvariant)
     /// A flush has ended: producers may be notified of free space.
     func outputFlushed()
     /// The socket is closed. Called once.

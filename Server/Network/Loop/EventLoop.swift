@@ -16,6 +16,8 @@ import Synchronization
 package final class EventLoop: @unchecked Sendable {
     /// A small number that identifies a loop of a server.
     package let index: Int
+    /// For faults of the program that are found on this loop.
+    package let brokenInvariants: BrokenInvariants
     private let inbox = Mailbox()
     private let epollDescriptor: Int32
     private let wakeDescriptor: Int32
@@ -42,8 +44,9 @@ package final class EventLoop: @unchecked Sendable {
     private static let eventsPerWait = 256
 
     /// Creates the loop; nothing runs before `start()`.
-    package init(index: Int = 0) throws(Status) {
+    package init(index: Int = 0, brokenInvariants: BrokenInvariants = BrokenInvariants()) throws(Status) {
         self.index = index
+        self.brokenInvariants = brokenInvariants
         epollDescriptor = linux_epoll_new()
         wakeDescriptor = linux_eventfd_new()
         // Edge-triggered: each signal is reported once, and the counter never has to be read.

@@ -1,3 +1,5 @@
+import HearthConcurrency
+
 /// Response bytes that wait to be sent: the handler's pieces, never joined.
 package struct OutputQueue {
     package init() {}
@@ -28,13 +30,13 @@ package struct OutputQueue {
     }
 
     /// Moves `length` bytes, which must be available, to memory with enough capacity.
-    mutating func move(_ length: Int, into scratch: OutputScratch) {
-        scratch.append(length) { move(length, to: $0) }
+    mutating func move(_ length: Int, into scratch: OutputScratch) throws(BrokenInvariant) {
+        try scratch.append(length) { memory throws(BrokenInvariant) in try move(length, to: memory) }
     }
 
     /// Moves `length` bytes, which must be available, into memory of this size.
-    package mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) {
-        precondition(length <= count)
+    package mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) throws(BrokenInvariant) {
+        guard length <= count else { throw BrokenInvariant("the queue has the output that is moved") }
         var destination = memory
         var remaining = length
         while remaining > 0, let piece = first {

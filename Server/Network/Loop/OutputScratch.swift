@@ -1,3 +1,5 @@
+import HearthConcurrency
+
 /// A fixed buffer that collects the bytes of one flush: one per loop. Frames and bodies of many responses are sent with
 /// one system call, and an idle connection owns no output memory.
 package final class OutputScratch {
@@ -16,16 +18,18 @@ package final class OutputScratch {
 
     func reset() { count = 0 }
 
-    /// The caller has checked `space`.
-    package func append(_ source: UnsafeRawPointer, _ length: Int) {
-        append(length) { $0.copyMemory(from: source, byteCount: length) }
+    /// The caller has checked `space`. Otherwise nothing is written.
+    package func append(_ source: UnsafeRawPointer, _ length: Int) throws(BrokenInvariant) {
+        try append(length) { memory throws(BrokenInvariant) in memory.copyMemory(from: source, byteCount: length) }
     }
 
-    /// `fill` writes exactly `length` bytes.
-    func append(_ length: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
-        precondition(length <= space)
+    /// `fill` writes exactly `length` bytes, unless it throws.
+    func append(
+        _ length: Int, _ fill: (UnsafeMutableRawPointer) throws(BrokenInvariant) -> Void
+    ) throws(BrokenInvariant) {
+        guard length >= 0, length <= space else { throw BrokenInvariant("output fits into the scratch") }
         guard length > 0, let base = memory.baseAddress else { return }
-        fill(base + count)
+        try fill(base + count)
         count += length
     }
 }

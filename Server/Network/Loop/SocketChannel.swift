@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HearthConcurrency
 import HearthModel
 import HearthTLS
 import Synchronization
@@ -300,7 +301,9 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
             guard sendPending() else { return }
             let scratch = loop.scratch
             scratch.reset()
-            if let driver, isOpenForOutput { driver.produceOutput(into: scratch) }
+            do throws(BrokenInvariant) {
+                if let driver, isOpenForOutput { try driver.produceOutput(into: scratch) }
+            } catch { return broke(error) }
             guard !isClosed else { return }
             guard !scratch.isEmpty else { return outputIsDone() }
             sent += scratch.count
@@ -407,6 +410,12 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     func closeIdle() {
         if let driver { driver.closeIdle() } else { close() }
+    }
+
+    /// A condition of ours does not hold in this connection: what else it sends could be wrong.
+    func broke(_ broken: BrokenInvariant) {
+        loop.brokenInvariants.note(broken)
+        close()
     }
 
     package func close() {

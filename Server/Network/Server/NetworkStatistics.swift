@@ -18,6 +18,8 @@ package struct NetworkStatistics: Sendable, Equatable {
     package var abuses = 0
     /// Requests that violated the protocol or a size limit.
     package var badRequests = 0
+    /// Faults of the program that cost a connection or a request.
+    package var brokenInvariants = 0
     package var webSocketsOpened = 0
     package var webSocketsOpen = 0
     package var webSocketMessagesReceived = 0

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
@@ -337,8 +338,8 @@ extension WebSocketChannel: ChannelDriver {
         channel.close()
     }
 
-    package func produceOutput(into scratch: OutputScratch) {
-        output.move(min(output.count, scratch.space), into: scratch)
+    package func produceOutput(into scratch: OutputScratch) throws(BrokenInvariant) {
+        try output.move(min(output.count, scratch.space), into: scratch)
         countAnswers()
     }
 

@@ -13,7 +13,7 @@ extension HTTPExchange {
             let request = try WebSocketUpgradeRequest(
                 method: head.method, isHTTP1_1: head.version == .http1_1, values: { head.values($0) })
             let subprotocol = options.subprotocol.flatMap { request.protocols.contains($0) ? $0 : nil }
-            let answer = request.answer(
+            let answer = try request.answer(
                 takesOverContext: options.compressionThresholdBytes == nil ? nil : options.takesOverContext,
                 subprotocol: subprotocol)
             let fields = answer.fields.map { HTTPHeader($0.name, $0.value) } + options.headers

@@ -95,7 +95,9 @@ struct RealtimeReading: Sendable {
             switch index {
             case .value: ".value"
             case .child(let path): path.string
-            case .key, .priority: preconditionFailure("keys and priorities need no index")
+            // These need none: `RealtimeNamespace.hasIndex`.
+            case .key: ".key"
+            case .priority: ".priority"
             }
         return .invalidArgument(
             "Index not defined, add \".indexOn\": \"\(name)\", for path \"\(path)\", to the rules")

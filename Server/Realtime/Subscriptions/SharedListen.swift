@@ -28,6 +28,7 @@ final class SharedListen: @unchecked Sendable {
     }
 
     func remove(_ listen: RealtimeSubscription) {
+        guard listens.indices.contains(listen.position), listens[listen.position] === listen else { return }
         let last = listens.removeLast()
         if last !== listen {
             last.position = listen.position

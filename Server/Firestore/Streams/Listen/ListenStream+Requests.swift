@@ -218,7 +218,8 @@ extension ListenStream {
             return message.targetId
         }
         hasAssignedIDs = true
-        while targets[nextAssignedID] != nil { nextAssignedID += 1 }
+        while targets[nextAssignedID] != nil, nextAssignedID < .max { nextAssignedID += 1 }
+        guard nextAssignedID < .max else { throw .resourceExhausted("The stream has no more target ids.") }
         defer { nextAssignedID += 1 }
         return nextAssignedID
     }

@@ -263,10 +263,18 @@ final class ListenResume: MessageSource {
         {
             var filter = BloomFilter(count: count, falsePositiveRate: Self.falsePositiveRate)
             let execution = try keys(shared.live, view)
-            while let key = try execution.nextKey() { filter.insert(DocumentNameHash.md5(try names.name(key: key))) }
-            message.unchangedNames = BloomFilterMessage(
-                bits: BitSequenceMessage(bitmap: filter.bitmap, padding: Int32(filter.padding)),
-                hashCount: Int32(filter.hashCount))
+            var isWhole = true
+            while isWhole, let key = try execution.nextKey() {
+                let hash = DocumentNameHash.md5(try names.name(key: key))
+                if let hash { filter.insert(hash) }
+                isWhole = hash != nil
+            }
+            // Without names a client whose count differs reads the target again.
+            if isWhole {
+                message.unchangedNames = BloomFilterMessage(
+                    bits: BitSequenceMessage(bitmap: filter.bitmap, padding: Int32(clamping: filter.padding)),
+                    hashCount: Int32(clamping: filter.hashCount))
+            }
         }
         filter = format.encode(ListenResponse(filter: message))
     }

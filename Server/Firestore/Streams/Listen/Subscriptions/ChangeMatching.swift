@@ -33,13 +33,13 @@ final class ChangeMatching {
     /// - Returns: false when nothing is left to do.
     func step(_ noted: (ListenStream) -> Void) throws(Status) -> Bool {
         if let target = targets.popFirst() {
-            guard version > target.since else { return true }
+            guard version > target.since, let stream = target.stream else { return true }
             if isWindow {
-                target.stream.noteWindow(target)
+                stream.noteWindow(target)
             } else {
-                target.stream.note(change.key, target, was: was, now: now, change.after)
+                stream.note(change.key, target, was: was, now: now, change.after)
             }
-            noted(target.stream)
+            noted(stream)
         } else if let shared = queries.popFirst() {
             was = try shared.live.matches(before, key: change.key)
             now = try shared.live.matches(after, key: change.key)

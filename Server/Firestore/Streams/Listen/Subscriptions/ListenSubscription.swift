@@ -21,7 +21,8 @@ final class ListenSubscription: @unchecked Sendable {
     let kind: Kind
     let once: Bool
     let projection: Projection?
-    unowned let stream: ListenStream
+    /// Nil after its end: tables and commits that are being matched may have the target for longer.
+    private(set) weak var stream: ListenStream?
     /// Commits up to this version are included in what was sent; commits before the load began do not count.
     var since = Int64.max
     /// Keys of the documents that decide whether the client may see the target.

@@ -201,9 +201,9 @@ final class LoopSubscriptions: ChangeReceiver, @unchecked Sendable {
 
     /// Once, however many of its documents have changed.
     private func judgeAgain(_ target: ListenSubscription) {
-        if target.isToBeJudgedAgain { return }
+        guard !target.isToBeJudgedAgain, let stream = target.stream else { return }
         target.isToBeJudgedAgain = true
-        toBeJudged.append((target, target.stream))
+        toBeJudged.append((target, stream))
     }
 
     /// Removes the targets of a stream that has ended, some in each tick of the loop.
