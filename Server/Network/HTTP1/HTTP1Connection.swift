@@ -142,6 +142,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         guard !isClosing else { return }
         channel.beginTick()
         parseLeftover()
+        countHeld()
         updateReading()
     }
 
@@ -302,6 +303,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         }
         if !leftover.isEmpty {
             parseLeftover()
+            countHeld()
             updateReading()
         }
     }
