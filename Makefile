@@ -3,6 +3,7 @@
 #   make serve ARGS="--port 9090"     build for speed and serve
 #   make test                         all tests
 #   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/reference/abuse.md)
+#   make traffic SECONDS=3600         random traffic with a model that knows each answer; traffic-sanitized for a debug build
 #   make sanitize                     the Swift tests under ThreadSanitizer and AddressSanitizer
 #   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
 #   make test-threads test-fuzz       the same in a short form, as CI runs it
@@ -56,7 +57,7 @@ PACKAGE := Tools/scripts/package.sh
 HEARTH_COMMIT ?=
 export HEARTH_COMMIT
 
-.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz sanitize bench check-package format lint docs release deb check-release clean
+.PHONY: setup setup-build serve test test-builds test-swift test-python test-deep deep-builds test-threads test-fuzz fuzz traffic traffic-sanitized sanitize bench check-package format lint docs release deb check-release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -127,6 +128,14 @@ SECONDS ?= 600
 
 fuzz: setup-build
 	@Tools/scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"
+
+traffic: setup
+	$(RELEASE)
+	$(subst --product hearth,--product hearth-traffic,$(RELEASE))
+	@$(TIMED) "random traffic" Tools/scripts/traffic.sh "$$($(RELEASE) --show-bin-path)" "$(SECONDS)" "$(VENV)"
+
+traffic-sanitized: setup
+	@Tools/scripts/traffic.sh --sanitized "$(SECONDS)" "$(VENV)"
 
 sanitize: setup-build
 	@Tools/scripts/sanitize.sh

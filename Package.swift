@@ -224,6 +224,15 @@ let package = Package(
                 "HearthSQLite", "HearthTree",
                 "HearthLoadClient", "HearthToolSupport", "CLoad", "CSQLite",
             ], path: "Tools/Bench"),
+        // Random traffic with a model that knows each answer.
+        .target(
+            name: "HearthTraffic",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthWebSocket", "HearthLoadClient"],
+            path: "Tools/Traffic", exclude: ["Program"]),
+        .executableTarget(
+            name: "hearth-traffic",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthTraffic", "HearthLoadClient", "HearthToolSupport"],
+            path: "Tools/Traffic/Program"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
         .executableTarget(
@@ -240,7 +249,7 @@ let package = Package(
                 "HearthModel", "HearthEvents", "HearthExport", "HearthWire", "HearthConcurrency", "HearthEngine",
                 "HearthDocuments", "HearthTree",
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
-                "HearthFirestoreServer", "HearthRealtimeServer", "HearthTriggers",
+                "HearthFirestoreServer", "HearthRealtimeServer", "HearthTraffic", "HearthTriggers",
             ], path: "Tools/Fuzz/Entries"),
 
         // Tests, one folder a target.
@@ -441,6 +450,9 @@ let package = Package(
                 "HearthTestSupport", "hearth",
             ],
             path: "Tests/EndToEnd"),
+        .testTarget(
+            name: "HearthTrafficTests", dependencies: ["HearthTraffic", "HearthTestSupport"],
+            path: "Tests/HearthTrafficTests"),
         .testTarget(
             name: "HearthToolTests",
             dependencies: [

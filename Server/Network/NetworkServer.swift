@@ -194,10 +194,9 @@ package final class NetworkServer: @unchecked Sendable {
         context.countClosing()
     }
 
-    /// Closes or resets what has timed out. One pass over all connections of the loop costs a few nanoseconds each.
     private func sweepLater(_ context: LoopContext) {
         context.loop.schedule(afterMilliseconds: context.sweepMilliseconds) { [weak self] in
-            for channel in context.table.channels { channel.checkTimeouts(now: context.loop.now) }
+            context.checkTimeouts()
             ProcessMemory.giveBackIfQuiet(now: context.loop.now)
             self?.sweepLater(context)
         }

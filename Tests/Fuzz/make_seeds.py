@@ -7,6 +7,7 @@ kept beside them, under names that begin with `found-`.
 from __future__ import annotations
 
 import json
+import random
 import sys
 from pathlib import Path
 
@@ -434,7 +435,43 @@ def trigger_seeds() -> None:
     }
     for name, answer in answers.items():
         write("endpoint", name, answer)
+    http2_seeds()
     export_seeds()
+
+
+def http2_seeds() -> None:
+    """Pieces and space for output, then frames; for the output the choices themselves."""
+
+    def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+    def fields(*pairs: tuple[str, str]) -> bytes:
+        return b"".join(b"\0" + bytes([len(one)]) + one.encode() + bytes([len(two)]) + two.encode() for one, two in pairs)
+
+    def head(stream: int, path: str, flags: int = 4, *more: tuple[str, str]) -> bytes:
+        pseudo = ((":method", "POST"), (":scheme", "http"), (":authority", "h"), (":path", path))
+        return frame(1, flags, stream, fields(*pseudo, *more))
+
+    call = ("content-type", "application/grpc")
+    message = b"\0\0\0\0\3abc"
+    window = frame(8, 0, 0, (1 << 20).to_bytes(4, "big"))
+    requests = {
+        "get": head(1, "/", 5),
+        "whole": head(1, "/whole") + frame(0, 1, 1, b"x" * 100),
+        "pieces": head(1, "/") + frame(0, 0, 1, b"abc") + frame(0, 0, 1) + frame(0, 1, 1, b"def"),
+        "call": head(1, "/p.S/M", 4, call) + frame(0, 1, 1, message + message),
+        "reset": head(1, "/") + frame(0, 0, 1, b"abc") + frame(3, 0, 1, b"\0\0\0\x08") + head(3, "/", 5),
+        "interleaved": head(1, "/") + head(3, "/p.S/M", 4, call) + frame(0, 0, 1, b"a") + frame(0, 1, 3, message) + frame(0, 1, 1),
+        "continued": head(1, "/", 0)[:-4] + frame(9, 4, 1, fields(("a", "b"))),
+        "control": frame(6, 0, 0, b"12345678") + window + frame(4, 0, 0, b"\0\4\0\0\0\0") + head(1, "/", 5) + frame(4, 1, 0),
+        "padded": frame(1, 12, 1, b"\2" + fields((":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "h")) + b"\0\0"),
+        "trailers": head(1, "/") + frame(0, 0, 1, b"abc") + frame(1, 5, 1, fields(("x", "y"))),
+        "goaway": head(1, "/") + frame(7, 0, 0, b"\0\0\0\0\0\0\0\0"),
+    }
+    for number, (name, content) in enumerate(requests.items()):
+        write("http2", name, bytes([number % 6, number % 4]) + content)
+    for number in range(12):
+        write("http2output", f"choices{number}", random.Random(number).randbytes(40 << number % 6))
 
 
 def export_seeds() -> None:

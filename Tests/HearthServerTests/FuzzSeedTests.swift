@@ -17,7 +17,7 @@ import Testing
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
         "treequery", "websocket", "realtime", "databaserules", "changes", "triggers", "patterns", "endpoint",
-        "export",
+        "export", "http2", "http2output",
     ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
@@ -31,6 +31,8 @@ import Testing
             BundleFuzzing.fuzz(seed)
             ExportFuzzing.fuzz(seed)
             NetworkFuzzing.fuzzHTTP1(seed)
+            HTTP2Fuzzing.fuzzInput(seed)
+            HTTP2Fuzzing.fuzzOutput(seed)
             ServiceFuzzing.fuzzREST(seed)
             StorageFuzzing.fuzzIndexKeys(seed)
             StreamFuzzing.fuzzListen(seed)

@@ -95,6 +95,20 @@ package final class HTTP2Client: @unchecked Sendable {
         }
     }
 
+    /// A connection in a simulation.
+    package static func simulated(
+        _ configuration: Configuration, over socket: any SimulatedSocket, on loop: EventLoop
+    ) -> HTTP2Client {
+        let client = HTTP2Client(configuration: configuration, loop: loop)
+        let channel = SocketChannel(
+            loop: loop, simulated: socket, remoteAddress: "", limits: configuration.limits, counters: LoopCounters())
+        channel.driver = client
+        client.channel = channel
+        _ = channel.start()
+        client.begin()
+        return client
+    }
+
     private func adopt(_ descriptor: Int32, _ address: String) {
         let channel = SocketChannel(
             loop: loop, descriptor: descriptor, remoteAddress: address, limits: configuration.limits,
@@ -123,6 +137,7 @@ package final class HTTP2Client: @unchecked Sendable {
         guard nghttp2_option_new(&options) == 0 else { return fail(.unavailable("no memory")) }
         defer { nghttp2_option_del(options) }
         nghttp2_option_set_no_auto_window_update(options, 1)
+        http2_limit_continuations(options, configuration.limits.continuationFramesMax)
         // Use the server's higher limit immediately; its SETTINGS follow soon.
         nghttp2_option_set_peer_max_concurrent_streams(options, 100)
         let settings = [
@@ -200,6 +215,30 @@ package final class HTTP2Client: @unchecked Sendable {
         channel?.flushLater()
     }
 
+    /// Changes the bytes that the server may send on each stream before they are consumed.
+    package func changeStreamWindow(_ bytes: Int) {
+        submitSettings([http2_setting(Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), UInt32(bytes))])
+    }
+
+    /// Changes the bytes that the server may keep of header fields, and those of a frame.
+    package func changeSettings(headerTableBytes: Int, frameBytesMax: Int) {
+        submitSettings([
+            http2_setting(Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue), UInt32(headerTableBytes)),
+            http2_setting(Int32(NGHTTP2_SETTINGS_MAX_FRAME_SIZE.rawValue), UInt32(frameBytesMax)),
+        ])
+    }
+
+    /// Changes the bytes that the server may send on all streams before they are consumed.
+    package func changeConnectionWindow(_ bytes: Int) {
+        nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(bytes))
+        channel?.flushLater()
+    }
+
+    private func submitSettings(_ settings: [nghttp2_settings_entry]) {
+        nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
+        channel?.flushLater()
+    }
+
     /// Closes immediately; open requests fail with UNAVAILABLE.
     package func close() {
         if let channel { channel.close() } else { channelClosed() }
@@ -242,7 +281,7 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 
     func receivedData(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
-        guard let stream = streams[id] else {
+        guard let stream = streams[id], !stream.isFinished else {
             nghttp2_session_consume_connection(session, bytes.count)
             return
         }

@@ -68,6 +68,7 @@ package final class HTTP2ClientStream: @unchecked Sendable {
     /// RST_STREAM CANCEL. No callback runs afterwards.
     package func cancel() {
         guard let client else { return }
+        if unconsumedBytes > 0 { nghttp2_session_consume_connection(client.session, unconsumedBytes) }
         forget()
         nghttp2_submit_rst_stream(
             client.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, UInt32(NGHTTP2_CANCEL.rawValue))

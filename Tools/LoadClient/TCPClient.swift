@@ -41,6 +41,17 @@ package final class TCPClient: @unchecked Sendable {
         }
     }
 
+    /// A connection in a simulation.
+    package static func simulated(over socket: any SimulatedSocket, on loop: EventLoop) -> TCPClient {
+        let client = TCPClient(loop: loop)
+        let channel = SocketChannel(
+            loop: loop, simulated: socket, remoteAddress: "", limits: NetworkLimits(), counters: LoopCounters())
+        channel.driver = client
+        client.channel = channel
+        _ = channel.start()
+        return client
+    }
+
     private func adopt(_ descriptor: Int32, _ address: String) -> Bool {
         let channel = SocketChannel(
             loop: loop, descriptor: descriptor, remoteAddress: address, limits: NetworkLimits(),

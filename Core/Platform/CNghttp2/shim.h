@@ -12,8 +12,9 @@
 
 static inline int http2_can_limit_continuations(void) { return nghttp2_option_set_max_continuations != NULL; }
 
+// nghttp2 counts one for each piece in which the 9 bytes of a frame header arrive: up to 9 for a frame.
 static inline void http2_limit_continuations(nghttp2_option *options, size_t frames_max) {
-    if (http2_can_limit_continuations()) nghttp2_option_set_max_continuations(options, frames_max);
+    if (http2_can_limit_continuations()) nghttp2_option_set_max_continuations(options, 9 * frames_max);
 }
 
 // A header field whose name and value outlive the session: nghttp2 keeps the pointers.

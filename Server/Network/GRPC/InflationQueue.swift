@@ -44,8 +44,8 @@ final class InflationQueue: @unchecked Sendable {
 
     private func goOn() {
         isSliceOfNew.toggle()
-        let end = EventLoop.monotonicNanoseconds() + Self.tickNanoseconds
-        while !isEmpty, EventLoop.monotonicNanoseconds() < end {
+        let end = loop.currentNanoseconds() + Self.tickNanoseconds
+        while !isEmpty, loop.currentNanoseconds() < end {
             if isSliceOfNew || (current == nil && begun.isEmpty), let entry = new.popFirst() {
                 if !unpack(entry.call, until: end) { begun.append(entry, for: entry.requester) }
             } else if let entry = current ?? begun.popFirst() {
@@ -57,7 +57,7 @@ final class InflationQueue: @unchecked Sendable {
     /// True when the message is complete.
     private func unpack(_ call: GRPCCall, until end: UInt64) -> Bool {
         while !call.inflate() {
-            if EventLoop.monotonicNanoseconds() >= end { return false }
+            if loop.currentNanoseconds() >= end { return false }
         }
         return true
     }

@@ -143,6 +143,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         guard !isClosing else { return }
         channel.beginTick()
         parseLeftover()
+        countHeld()
         updateReading()
     }
 
@@ -303,6 +304,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         }
         if !leftover.isEmpty {
             parseLeftover()
+            countHeld()
             updateReading()
         }
     }

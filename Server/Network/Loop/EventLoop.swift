@@ -23,6 +23,8 @@ package final class EventLoop: @unchecked Sendable {
     private let wakeDescriptor: Int32
     private let threadIdentifier = Atomic<UInt>(0)
     private var thread = pthread_t()
+    /// The time of a simulation; nil: the system's.
+    private let simulatedNanoseconds: (() -> UInt64)?
 
     // Below: only the loop's own thread.
     private var timers = TimerHeap<Timer>()
@@ -44,9 +46,15 @@ package final class EventLoop: @unchecked Sendable {
     private static let eventsPerWait = 256
 
     /// Creates the loop; nothing runs before `start()`.
-    package init(index: Int = 0, brokenInvariants: BrokenInvariants = BrokenInvariants()) throws(Status) {
+    ///
+    /// - Parameter simulatedNanoseconds: the time of a simulation, whose loop never starts: see `simulate`.
+    package init(
+        index: Int = 0, brokenInvariants: BrokenInvariants = BrokenInvariants(),
+        simulatedNanoseconds: (() -> UInt64)? = nil
+    ) throws(Status) {
         self.index = index
         self.brokenInvariants = brokenInvariants
+        self.simulatedNanoseconds = simulatedNanoseconds
         epollDescriptor = linux_epoll_new()
         wakeDescriptor = linux_eventfd_new()
         // Edge-triggered: each signal is reported once, and the counter never has to be read.
@@ -78,6 +86,9 @@ package final class EventLoop: @unchecked Sendable {
     /// The clock of deadlines and timers, in nanoseconds since some fixed moment.
     package static func monotonicNanoseconds() -> UInt64 { linux_monotonic_nanoseconds() }
 
+    /// The time of this loop: that of `monotonicNanoseconds`, except in a simulation.
+    package func currentNanoseconds() -> UInt64 { simulatedNanoseconds?() ?? linux_monotonic_nanoseconds() }
+
     /// Runs a job on the loop, soon, after what was handed in before it. Dropped once the loop has stopped.
     package func execute(_ job: @escaping @Sendable () -> Void) {
         if inbox.put(job) == .wantsWake && !isCurrent { wake() }
@@ -88,7 +99,7 @@ package final class EventLoop: @unchecked Sendable {
     package func schedule(afterMilliseconds milliseconds: Int, _ job: @escaping @Sendable () -> Void)
         -> Timer
     {
-        let deadline = EventLoop.monotonicNanoseconds() + UInt64(max(0, milliseconds)) * 1_000_000
+        let deadline = currentNanoseconds() + UInt64(max(0, milliseconds)) * 1_000_000
         return schedule(atNanoseconds: deadline, job)
     }
 
@@ -135,25 +146,29 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: The loop's thread
 
     package func register(_ source: EventSource, events: UInt32) -> Bool {
-        linux_epoll_change(
+        guard !source.isSimulated else { return true }
+        return linux_epoll_change(
             epollDescriptor, EPOLL_CTL_ADD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque()) == 0
     }
 
     func change(_ source: EventSource, events: UInt32) {
+        guard !source.isSimulated else { return }
         _ = linux_epoll_change(
             epollDescriptor, EPOLL_CTL_MOD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque())
     }
 
     /// Takes the source out and leaves its descriptor open, for another source.
     func unregister(_ source: EventSource) {
-        _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
+        if !source.isSimulated {
+            _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
+        }
         closedSources.append(source)
     }
 
     /// Takes the source out and closes its descriptor; the object lives to the end of the tick.
     func unregisterAndClose(_ source: EventSource) {
         unregister(source)
-        close(source.descriptor)
+        if !source.isSimulated { close(source.descriptor) }
     }
 
     /// Has the channel flushed at the end of this tick.
@@ -163,8 +178,7 @@ package final class EventLoop: @unchecked Sendable {
     func currentDate() -> [UInt8] { dateString.current() }
 
     private func run() {
-        threadIdentifier.store(UInt(pthread_self()), ordering: .relaxed)
-        pthread_setspecific(currentLoopKey, Unmanaged.passUnretained(self).toOpaque())
+        beginThread()
         linux_set_thread_name("hearth-loop-\(index)")
         activity = hearth_activity_new()
         defer {
@@ -176,7 +190,7 @@ package final class EventLoop: @unchecked Sendable {
         while !isStopping {
             let count = epoll_wait(
                 epollDescriptor, events, Int32(EventLoop.eventsPerWait), timeoutMilliseconds())
-            now = linux_monotonic_nanoseconds()
+            now = currentNanoseconds()
             for position in 0..<Int(max(0, count)) {
                 // No context: the wake-up descriptor, whose job is done by having woken us.
                 guard let context = linux_epoll_context(events + position) else { continue }
@@ -184,25 +198,61 @@ package final class EventLoop: @unchecked Sendable {
                 note(HEARTH_WORK_READ, source.descriptor)
                 source.handleEvents(linux_epoll_events(events + position))
             }
-            note(HEARTH_WORK_JOB)
-            runJobs()
-            note(HEARTH_WORK_TIMER)
-            runTimers()
-            flushChannels()
-            note(HEARTH_WORK_NONE)
-            closedSources.removeAll(keepingCapacity: true)
+            finishTick()
         }
+        endThread()
+    }
+
+    private func beginThread() {
+        threadIdentifier.store(UInt(pthread_self()), ordering: .relaxed)
+        pthread_setspecific(currentLoopKey, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// What follows the events of a tick.
+    private func finishTick() {
+        note(HEARTH_WORK_JOB)
+        runJobs()
+        note(HEARTH_WORK_TIMER)
+        runTimers()
+        flushChannels()
+        note(HEARTH_WORK_NONE)
+        closedSources.removeAll(keepingCapacity: true)
+    }
+
+    private func endThread() {
         _ = inbox.close()
         timers.removeAll()
         dirtyChannels.removeAll()
+        closedSources.removeAll()
         pthread_setspecific(currentLoopKey, nil)
         threadIdentifier.store(0, ordering: .relaxed)
+    }
+
+    // MARK: Simulation
+
+    /// Makes the calling thread the loop's own during `body`, which calls `simulateTick`. Once only, instead of `start`.
+    package func simulate<Result>(_ body: () throws -> Result) rethrows -> Result {
+        beginThread()
+        defer { endThread() }
+        return try body()
+    }
+
+    /// One tick. `events` reports to the channels what happened to their sockets.
+    package func simulateTick(_ events: () -> Void) {
+        now = currentNanoseconds()
+        events()
+        finishTick()
+    }
+
+    /// When the next tick is due without events of sockets; nil: never.
+    package var nextTickNanoseconds: UInt64? {
+        dirtyChannels.isEmpty && inbox.isEmpty ? timers.earliestDeadline : now
     }
 
     private func timeoutMilliseconds() -> Int32 {
         if !dirtyChannels.isEmpty || !inbox.isEmpty { return 0 }
         guard let deadline = timers.earliestDeadline else { return -1 }
-        let current = linux_monotonic_nanoseconds()
+        let current = currentNanoseconds()
         guard deadline > current else { return 0 }
         // Rounded up: to wake early would mean to spin until the deadline.
         return Int32(clamping: (deadline - current + 999_999) / 1_000_000)

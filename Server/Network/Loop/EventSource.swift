@@ -2,6 +2,9 @@
 package class EventSource {
     final let descriptor: Int32
 
+    /// Without a descriptor: a simulation reports its events.
+    final var isSimulated: Bool { descriptor < 0 }
+
     init(descriptor: Int32) { self.descriptor = descriptor }
 
     /// `events` are epoll's bits.

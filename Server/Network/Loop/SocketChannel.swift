@@ -43,6 +43,8 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private(set) var lastReceivedAt: UInt64
     private(set) var hasReceived = false
     private var tls: TLSState
+    /// Instead of the descriptor, in a simulation.
+    private let simulated: (any SimulatedSocket)?
     private let admission: TLSAdmission?
     /// These belong to the admission.
     var tlsStage = TLSAdmission.Stage.none
@@ -72,11 +74,22 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
             tls: nil)
     }
 
+    /// A connection without TLS in a simulation.
+    package convenience init(
+        loop: EventLoop, simulated: any SimulatedSocket, remoteAddress: String, limits: NetworkLimits,
+        counters: LoopCounters
+    ) {
+        self.init(
+            loop: loop, descriptor: -1, remoteAddress: remoteAddress, limits: limits, counters: counters, tls: nil,
+            simulated: simulated)
+    }
+
     /// - Parameter tls: for a server's connections with TLS.
     init(
         loop: EventLoop, descriptor: Int32, remoteAddress: String, limits: NetworkLimits, counters: LoopCounters,
-        tls: (context: TLSContext, admission: TLSAdmission)?
+        tls: (context: TLSContext, admission: TLSAdmission)?, simulated: (any SimulatedSocket)? = nil
     ) {
+        self.simulated = simulated
         self.loop = loop
         self.limits = limits
         self.remoteAddress = remoteAddress
@@ -92,7 +105,10 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Begins to watch the socket. False when the kernel rejects it.
-    package func start() -> Bool { loop.register(self, events: interest) }
+    package func start() -> Bool {
+        simulated?.started(self)
+        return loop.register(self, events: interest)
+    }
 
     /// The client side: the handshake starts here.
     package func startTLS(_ session: TLSSession) {
@@ -140,11 +156,11 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     /// Begins to count the channel's work in this tick of the loop.
     func beginTick() {
-        tickEndsAt = EventLoop.monotonicNanoseconds() + UInt64(limits.tickMicroseconds) * 1_000
+        tickEndsAt = loop.currentNanoseconds() + UInt64(limits.tickMicroseconds) * 1_000
     }
 
     /// The channel's slice of this tick is used up; the rest waits for the next tick.
-    var isTickOver: Bool { EventLoop.monotonicNanoseconds() >= tickEndsAt }
+    var isTickOver: Bool { loop.currentNanoseconds() >= tickEndsAt }
 
     private func readInput() {
         beginTick()
@@ -159,7 +175,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     private func readPlain() {
         for _ in 0..<SocketChannel.readsPerTickMax {
-            let count = recv(descriptor, loop.readBuffer.baseAddress, loop.readBuffer.count, 0)
+            let count = receive(loop.readBuffer)
             if count > 0 {
                 deliver(count)
                 // A short read means that the socket is empty, so no further system call is needed.
@@ -172,6 +188,16 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
                 return close()
             }
         }
+    }
+
+    private func receive(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        if let simulated { return simulated.receive(buffer) }
+        return recv(descriptor, buffer.baseAddress, buffer.count, 0)
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if let simulated { return simulated.send(bytes) }
+        return Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
     private func readSecure(_ session: TLSSession) {
@@ -359,7 +385,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
                 if written == 0 { break }
                 total += written
             } else {
-                let written = send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+                let written = send(rest)
                 if written < 0 {
                     if errno == EINTR { continue }
                     guard errno == EAGAIN else { return nil }
@@ -391,7 +417,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private func finishClosing(lingers: Bool) {
         guard lingers else { return close() }
         if case .session(let session) = tls { session.sendClose() }
-        shutdown(descriptor, Int32(SHUT_WR))
+        if let simulated { simulated.finishSending() } else { shutdown(descriptor, Int32(SHUT_WR)) }
         closing = .lingering(until: loop.now + UInt64(limits.lingerMilliseconds) * 1_000_000)
         // No output remains; waiting producers are notified now.
         let driver = driver
@@ -423,12 +449,29 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         isClosed = true
         if case .session(let session) = tls, session.isEstablished, pending.isEmpty { session.sendClose() }
         loop.unregisterAndClose(self)
+        simulated?.close()
         admission?.closed(self)
         table?.remove(self)
         pending = []
         let driver = driver
         self.driver = nil
         driver?.channelClosed()
+    }
+
+    // MARK: Simulation
+
+    /// Whether input would be reported.
+    package var awaitsInput: Bool { !isClosed && interest & linux_epoll_in != 0 }
+    /// Whether space for output would be reported.
+    package var awaitsSpace: Bool { !isClosed && interest & linux_epoll_out != 0 }
+
+    /// What the system would report of a simulated socket.
+    package func simulateEvents(hasInput: Bool, hasSpace: Bool, hasPeerEnded: Bool) {
+        var events: UInt32 = 0
+        if hasInput { events |= linux_epoll_in }
+        if hasSpace { events |= linux_epoll_out }
+        if hasPeerEnded { events |= linux_epoll_rdhup }
+        handleEvents(events)
     }
 
     // MARK: Time

@@ -77,6 +77,11 @@ final class LoopContext: @unchecked Sendable {
         ProcessMemory.giveBackSoon()
     }
 
+    /// Closes or resets what has timed out. One pass over all connections of the loop costs a few nanoseconds each.
+    func checkTimeouts() {
+        for channel in table.channels { channel.checkTimeouts(now: loop.now) }
+    }
+
     func heldInput(of channel: SocketChannel) -> HeldInput {
         HeldInput(inputBudget, address: channel.remoteAddress, connection: channel.number)
     }

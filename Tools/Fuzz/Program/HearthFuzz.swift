@@ -16,6 +16,8 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "json": { WireFuzzing.fuzzJSON($0) },
     "bundle": { BundleFuzzing.fuzz($0) },
     "http1": { NetworkFuzzing.fuzzHTTP1($0) },
+    "http2": { HTTP2Fuzzing.fuzzInput($0) },
+    "http2output": { HTTP2Fuzzing.fuzzOutput($0) },
     "rest": { ServiceFuzzing.fuzzREST($0) },
     "listen": { StreamFuzzing.fuzzListen($0) },
     "write": { StreamFuzzing.fuzzWrite($0) },

@@ -1,0 +1,3 @@
+import HearthToolSupport
+
+ToolProcess.run(named: "hearth-traffic", TrafficProgram.run)
