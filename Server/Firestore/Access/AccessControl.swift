@@ -190,6 +190,17 @@ package final class AccessControl: Sendable {
         }
     }
 
+    /// What was deleted or made private must be gone for clients: rules can decide about a past state only by that state,
+    /// which does not show what has been withdrawn since. No SDK for such clients sends a read time.
+    private static let past = Status(
+        .permissionDenied,
+        "Only administrators may read the past; a client to which rules apply may not set 'read_time'.")
+
+    /// - Throws: PERMISSION_DENIED for a client that rules decide about.
+    func requirePast(_ identity: Identity, _ database: DatabaseName) throws(Status) {
+        if isJudged(identity, database) { throw Self.past }
+    }
+
     // MARK: Writing
 
     /// The mode of an identity's transaction. Locks make writers wait, so only identities whose writes neither rules
@@ -200,7 +211,9 @@ package final class AccessControl: Sendable {
     ) throws(Status) -> TransactionMode {
         let mayLock: Bool
         switch try judge(identity, database) {
-        case .rules: mayLock = false
+        case .rules:
+            if case .readOnly(_?) = mode { throw Self.past }
+            mayLock = false
         case .nobody:
             if case .administrator(let scope) = identity { mayLock = !scope.isReadOnly } else { mayLock = true }
         }
