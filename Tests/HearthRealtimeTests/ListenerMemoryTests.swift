@@ -34,7 +34,7 @@ import Testing
         #expect(first.count == 2 && first[0].contains("p399") && !first[0].contains("p389"))
         #expect(first[1].contains("no_index") && first[1].contains(#""s":"ok""#))
         for (number, path, value, expected) in [
-            // It comes, changes, goes, and others are not told of.
+            // It enters, changes and leaves; a child that does not match causes no event.
             (2, "people/p5/age", "500", #""p":"people/p5","d":{"age":500}"#),
             (3, "people/p5/age", "501", #""p":"people/p5/age","d":501"#),
             (4, "people/p5/age", "6", #""p":"people/p5","d":null"#), (5, "people/p7/age", "8", nil),
