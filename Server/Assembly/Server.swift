@@ -142,7 +142,7 @@ package final class Server: Sendable {
         self.rulesFiles = rulesFiles
         try Self.configured { () throws(Status) in try rulesFiles.load() }
         let authenticator = Authenticator(
-            isEmulator: configuration.isEmulator, configuration.identity, clock: clock)
+            isEmulator: configuration.isEmulator, project: configuration.project, configuration.identity, clock: clock)
         realtime = try Self.realtime(
             configuration, stores, authenticator, pool, memory, longReads, (lifecycle, openStores), triggers, clock)
         let service = FirestoreService(

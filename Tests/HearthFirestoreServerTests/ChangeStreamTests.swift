@@ -138,7 +138,8 @@ private final class OneStore: StoreProvider {
             readers = ChangeReaders(max: readersMax)
             service = FirestoreService(
                 registry: registry, pool: pool, options: FirestoreService.Options(),
-                authenticator: Authenticator(isEmulator: isEmulator), access: AccessControl(isEmulator: isEmulator))
+                authenticator: Authenticator(isEmulator: isEmulator, project: "p"),
+                access: AccessControl(isEmulator: isEmulator))
         }
 
         var database: Database { get throws { try registry.database(name) } }

@@ -15,7 +15,7 @@ import Testing
 struct DocumentsTargetTests {
     private static let count = 40
     private static let names = (0..<count).map { "c/\($0)" }
-    private static let user = Identity.client(ClientIdentity(uid: "a", token: MapValue(), end: nil))
+    private static let user = Identity.client(ClientIdentity(uid: "a", token: MapValue(), end: nil, projects: .all))
 
     private static func fill(_ bench: StreamBench, sizeBytes: Int) async throws {
         let string = Value.string(String(repeating: "x", count: sizeBytes))

@@ -11,7 +11,7 @@ import Testing
 /// Work whose cost depends on stored documents lets other jobs run first, also when it reads few documents.
 @Suite("Work on large documents gives way")
 struct GivingWayTests {
-    private static let user = Identity.client(ClientIdentity(uid: "a", token: MapValue(), end: nil))
+    private static let user = Identity.client(ClientIdentity(uid: "a", token: MapValue(), end: nil, projects: .all))
 
     /// A service whose workers give way at every opportunity.
     private static func bench(rules: String? = nil) throws -> StreamBench {

@@ -23,7 +23,7 @@ struct JudgementTests {
         """
 
     private static func user(_ uid: String) -> Identity {
-        .client(ClientIdentity(uid: uid, token: MapValue(), end: nil))
+        .client(ClientIdentity(uid: uid, token: MapValue(), end: nil, projects: .all))
     }
 
     @Test("are made once per commit for identities that rules cannot distinguish")
@@ -71,7 +71,7 @@ struct JudgementTests {
     func identities() {
         func with(_ name: String, _ value: Int64) -> Identity {
             let token = MapValue([MapValue.Field(name: name, value: .integer(value))])
-            return .client(ClientIdentity(uid: "a", token: token, end: nil))
+            return .client(ClientIdentity(uid: "a", token: token, end: nil, projects: .all))
         }
         let all: [Identity] = [
             .nobody, .owner, Self.user(""), Self.user("a"), Self.user("a\u{0}"), with("x", 1), with("x", 2),

@@ -9,7 +9,7 @@ import Testing
 /// Rules that read members of large documents, which are not decoded as a whole.
 @Suite("Large documents that rules read")
 struct LargeFieldsTests {
-    private static let user = Identity.client(ClientIdentity(uid: "alice", token: MapValue(), end: nil))
+    private static let user = Identity.client(ClientIdentity(uid: "alice", token: MapValue(), end: nil, projects: .all))
 
     private func access(_ condition: String) throws -> AccessControl {
         let rules = RulesRegistry()

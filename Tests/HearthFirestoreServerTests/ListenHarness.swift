@@ -33,7 +33,7 @@ final class ListenHarness: Sendable {
         }
         service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: reads, options: FirestoreService.Options(),
-            authenticator: Authenticator(isEmulator: true), access: access)
+            authenticator: Authenticator(isEmulator: true, project: "p"), access: access)
         database = try registry.database(DatabaseName(project: "p", database: "(default)"))
     }
 

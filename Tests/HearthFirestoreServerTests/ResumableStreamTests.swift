@@ -10,7 +10,7 @@ import Testing
 @Suite("Write streams that are resumed")
 struct ResumableStreamTests {
     private static let name = StreamSite.name
-    private static let user = Identity.client(ClientIdentity(uid: "u", token: MapValue(), end: nil))
+    private static let user = Identity.client(ClientIdentity(uid: "u", token: MapValue(), end: nil, projects: .all))
 
     private static func opening(_ id: String = "", _ token: [UInt8] = []) -> WriteRequest {
         var request = WriteRequest(database: name.string, streamId: id, streamToken: token)

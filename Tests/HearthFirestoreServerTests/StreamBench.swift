@@ -122,7 +122,8 @@ final class StreamBench: Sendable {
         if let source, let ruleset = Ruleset.compile(source).ruleset { rules.setFile(ruleset, database: "(default)") }
         service = FirestoreService(
             registry: registry, pool: pool, memory: memory,
-            longReads: longReads, options: FirestoreService.Options(), authenticator: Authenticator(isEmulator: true),
+            longReads: longReads, options: FirestoreService.Options(),
+            authenticator: Authenticator(isEmulator: true, project: "p"),
             access: AccessControl(rules: rules, isEmulator: source == nil, project: "p", clock: clock))
         database = try registry.database(Self.name)
     }

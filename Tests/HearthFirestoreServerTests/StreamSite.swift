@@ -107,7 +107,7 @@ final class StreamSite {
         client = StreamSiteClient(loop)
         service = FirestoreService(
             registry: registry, pool: pool, memory: memory, options: FirestoreService.Options(),
-            authenticator: Authenticator(isEmulator: true), access: AccessControl(isEmulator: true))
+            authenticator: Authenticator(isEmulator: true, project: "p"), access: AccessControl(isEmulator: true))
         _ = try registry.database(Self.name)
     }
 

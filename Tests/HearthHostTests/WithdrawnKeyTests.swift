@@ -40,7 +40,7 @@ import Testing
             var configuration = IdentityConfiguration()
             configuration.issuers = [.init(issuer: "i", audience: "app", keys: folder.path + "/keys.json")]
             configuration.keys = [.init(id: nil, key: try .secret([UInt8](repeating: 1, count: 32)))]
-            authenticator = Authenticator(isEmulator: false, configuration, clock: clock)
+            authenticator = Authenticator(isEmulator: false, project: "p", configuration, clock: clock)
             loop = try EventLoop(index: 97)
             try loop.start()
             token = try TokenMint.mint(
@@ -187,7 +187,9 @@ import Testing
     @Test(arguments: ["exp", "nbf", "iat", "auth_time"], extremes)
     func noTimeOfATokenOverflows(_ claim: String, _ string: String) async throws {
         let bench = try Bench()
-        let isFuture = (Double(string) ?? 0) > Double(Self.now)
+        let time = Double(string) ?? 0
+        let isTime = time >= 0 && time < 253_402_300_800
+        let isFuture = time > Double(Self.now)
         let expiry = claim == "exp" ? string : "\(Self.now + 60)"
         let more = claim == "exp" ? "" : ",\"\(claim)\":\(string)"
         let token = try Self.signed(
@@ -201,7 +203,7 @@ import Testing
         } catch {
             isBelieved = false
         }
-        #expect(isBelieved == (claim == "exp" ? isFuture : !isFuture))
+        #expect(isBelieved == (isTime && (claim == "exp" ? isFuture : !isFuture)))
     }
 
     @Test(arguments: [#""x""#, "true", "[]", "{}"])

@@ -187,7 +187,7 @@ private final class AnswerSite: @unchecked Sendable {
         try loop.start()
         service = try RealtimeService(
             RealtimeService.Configuration(), provider: MemoryStoreProvider(),
-            authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool)
+            authenticator: Authenticator(isEmulator: true, project: "p", IdentityConfiguration()), pool: pool)
     }
 
     func onLoop<Value: Sendable>(_ body: @escaping @Sendable (EventLoop) -> Value) -> Value {

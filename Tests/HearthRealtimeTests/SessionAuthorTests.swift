@@ -87,7 +87,7 @@ import Testing
         func service(fails: Bool = false) throws -> RealtimeService {
             try RealtimeService(
                 RealtimeService.Configuration(), provider: stores,
-                authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool
+                authenticator: Authenticator(isEmulator: true, project: "p", IdentityConfiguration()), pool: pool
             ) { namespace throws(Status) in
                 if fails { throw .unavailable("Not now.") }
                 prepared.withLock { $0.append(namespace.name) }

@@ -86,7 +86,8 @@ final class Site {
         try loop.start()
         service = try RealtimeService(
             RealtimeService.Configuration(), provider: stores,
-            authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool, memory: memory)
+            authenticator: Authenticator(isEmulator: true, project: "p", IdentityConfiguration()), pool: pool,
+            memory: memory)
         namespace = try service.namespace("n")
     }
 

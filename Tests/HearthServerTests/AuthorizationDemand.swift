@@ -4,7 +4,7 @@ import HearthModel
 
 /// All kinds of callers.
 enum Asker: String, CaseIterable {
-    case nobody, user, administrator, readOnly, otherProject, ownProject, expired, garbage
+    case nobody, user, foreignUser, administrator, readOnly, otherProject, ownProject, expired, garbage
 }
 
 /// The access that a method requires.
@@ -25,6 +25,13 @@ enum Demand {
         switch asker {
         case .expired, .garbage: return .unauthenticated
         case .nobody, .user, .otherProject: return .denied
+        // A valid token of another project.
+        case .foreignUser:
+            switch self {
+            // Of no project; a request that also names one may be refused for that.
+            case .administersServer, .changesServer: return .denied
+            default: return .unauthenticated
+            }
         case .administrator: return .passes
         case .ownProject:
             switch self {

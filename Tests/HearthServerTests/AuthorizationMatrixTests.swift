@@ -3,6 +3,7 @@
 @testable import HearthRules
 @testable import HearthServer
 import HearthModel
+import HearthTestSupport
 import HearthNetwork
 import HearthDocuments
 import HearthWire
@@ -19,13 +20,15 @@ import Testing
     private static let documents = "\(database)/documents"
 
     private static func token(_ asker: Asker) throws -> String? {
-        func minted(_ issuedAt: Int64) throws -> String {
-            try TokenMint.mint(try .secret(secret), subject: "alice", issuedAt: issuedAt, seconds: 3600)
+        func minted(_ issuedAt: Int64, for audience: String? = nil) throws -> String {
+            try TokenMint.mint(
+                try .secret(secret), subject: "alice", audience: audience, issuedAt: issuedAt, seconds: 3600)
         }
         let now = SystemClock().now().seconds
         switch asker {
         case .nobody: return nil
         case .user: return try minted(now)
+        case .foreignUser: return try minted(now, for: "other")
         case .expired: return try minted(now - 90_000)
         case .garbage: return "garbage"
         case .administrator, .readOnly, .otherProject, .ownProject: return credential(asker)
@@ -34,10 +37,17 @@ import Testing
 
     private static func credential(_ asker: Asker) -> String { "a secret of the credential " + asker.rawValue }
 
-    private func served(isEmulator: Bool = false) async throws -> ServedServer {
+    /// - Parameter rules: files with rules of Firestore and of the Realtime Database.
+    private func served(
+        isEmulator: Bool = false, rules: (firestore: String, realtime: String)? = nil
+    ) async throws -> ServedServer {
         let key = try SigningKey.secret(Self.secret)
         return try await ServedServer { configuration in
             configuration.isEmulator = isEmulator
+            if let rules {
+                configuration.rules = ["(default)": rules.firestore]
+                configuration.realtimeRules = rules.realtime
+            }
             configuration.project = "p"
             configuration.identity.keys = [.init(id: nil, key: key)]
             configuration.identity.credentials = [
@@ -161,7 +171,12 @@ import Testing
                 return change?.targetChangeType == .current || change?.targetChangeType == .remove
             }
             let last = try answer.messages.last.map { try ListenResponse(protobuf: $0) }
-            if let cause = last?.targetChange?.cause { return cause.code == 7 ? .denied : .passes }
+            switch last?.targetChange?.cause?.code {
+            case 7: return .denied
+            case 16: return .unauthenticated
+            case nil: break
+            default: return .passes
+            }
             return Outcome(answer.status)
         case "Write":
             let opened = await server.call(method.path, [message], token: token) { _ in true }
@@ -205,11 +220,64 @@ import Testing
                 let outcome = try await outcome(method, server, try Self.token(asker))
                 var expected = method.row.demand.outcome(asker)
                 if asker == .nobody || asker == .user { expected = .passes }
+                if asker == .foreignUser, expected == .denied { expected = .passes }
                 if case .nothing = method.row.demand, asker == .expired || asker == .garbage {
                     expected = .unauthenticated
                 }
                 #expect(outcome == expected, "\(method.path) for \(asker.rawValue)")
             }
+        }
+    }
+
+    /// Rules that let every user in: each method decides by the project of the token.
+    @Test func everyMethodForUsersOfBothProjects() async throws {
+        let folder = TemporaryFolder()
+        folder.write(
+            "firestore.rules",
+            "service cloud.firestore { match /{path=**} { allow read, write: if request.auth != null; } }")
+        folder.write("database.json", #"{"rules":{".read":"auth != null",".write":"auth != null"}}"#)
+        let server = try await served(rules: (folder.path + "/firestore.rules", folder.path + "/database.json"))
+        defer { server.stop() }
+        let (user, foreigner) = (try Self.token(.user), try Self.token(.foreignUser))
+        // As long as the database does not exist, and when it does.
+        for _ in 0..<2 {
+            for method in try methods() {
+                let found = try await outcome(method, server, foreigner)
+                #expect(Self.isRefusal(found, of: method.row.demand), "\(method.path): \(found)")
+            }
+            for route in try routes() {
+                let answer = try await server.http(route.method, route.path, route.body, token: foreigner)
+                let found = Outcome(http: answer.status)
+                #expect(Self.isRefusal(found, of: route.demand), "\(route.method) \(route.path): \(found)")
+            }
+            for route in Self.realtimeRoutes {
+                let answer = try await server.http(route.method, route.path, route.body, token: foreigner)
+                #expect(answer.status == 401, "\(route.method) \(route.path): \(answer.status)")
+            }
+            let made = try await server.http("PATCH", "/v1/\(Self.documents)/c/d", "{}", token: user)
+            #expect(made.status == 200)
+            let set = try await server.http("PUT", "/a.json", "1", token: user)
+            #expect(set.status == 200)
+        }
+        let listen = try #require(Self.dataRows["Listen"])
+        #expect(try await outcome(ofChannel: "Listen", listen.json, server, user) == .passes)
+        #expect(try await outcome(ofChannel: "Listen", listen.json, server, foreigner) == .unauthenticated)
+        for method in try methods() {
+            // Rules grant no access to other methods.
+            switch method.row.demand {
+            case .readsData, .writesData, .nothing: break
+            default: continue
+            }
+            if Self.name(ofPath: method.path) == "BatchWrite" { continue }
+            #expect(try await outcome(method, server, user) == .passes, "\(method.path)")
+        }
+    }
+
+    /// Requests that need the whole server and also name a project may be refused for either.
+    private static func isRefusal(_ outcome: Outcome, of demand: Demand) -> Bool {
+        switch demand {
+        case .changesServer: outcome == .denied || outcome == .unauthenticated
+        default: outcome == demand.outcome(.foreignUser)
         }
     }
 
@@ -341,8 +409,9 @@ import Testing
                 if case .nothing = route.demand, asker == .expired || asker == .garbage {
                     expected = .unauthenticated
                 }
+                let outcome = Outcome(http: answer.status)
                 #expect(
-                    Outcome(http: answer.status) == expected,
+                    asker == .foreignUser ? Self.isRefusal(outcome, of: route.demand) : outcome == expected,
                     "\(route.method) \(route.path) for \(asker.rawValue): \(answer.status) \(answer.body)")
             }
         }
@@ -352,7 +421,21 @@ import Testing
     @Test func everyMethodOfTheRealtimeDatabaseOverREST() async throws {
         let server = try await served()
         defer { server.stop() }
-        let routes = [
+        for route in Self.realtimeRoutes {
+            for asker in Asker.allCases {
+                let answer = try await server.http(route.method, route.path, route.body, token: try Self.token(asker))
+                let expected = route.demand.outcome(asker)
+                // It answers 401 for both.
+                let isRefused = answer.status == 401 || answer.status == 403
+                #expect(
+                    isRefused == (expected != .passes),
+                    "\(route.method) \(route.path) for \(asker.rawValue): \(answer.status) \(answer.body)")
+            }
+        }
+    }
+
+    private static var realtimeRoutes: [Route] {
+        [
             Route(method: "GET", path: "/a.json", demand: .readsData),
             Route(method: "GET", path: "/a.json?shallow=true", demand: .readsData),
             Route(
@@ -367,17 +450,6 @@ import Testing
                 method: "PUT", path: "/.settings/rules.json", demand: .administers(.writes),
                 body: #"{"rules":{".read":false,".write":false}}"#),
         ]
-        for route in routes {
-            for asker in Asker.allCases {
-                let answer = try await server.http(route.method, route.path, route.body, token: try Self.token(asker))
-                let expected = route.demand.outcome(asker)
-                // It answers 401 for both.
-                let isRefused = answer.status == 401 || answer.status == 403
-                #expect(
-                    isRefused == (expected != .passes),
-                    "\(route.method) \(route.path) for \(asker.rawValue): \(answer.status) \(answer.body)")
-            }
-        }
     }
 
     /// Routes for local development do not exist on other servers, and all other routes are for everybody.
@@ -443,7 +515,11 @@ import Testing
             {
                 return .denied
             }
-            if response.body.contains("UNAUTHENTICATED") { return .unauthenticated }
+            if response.body.contains("UNAUTHENTICATED") || response.body.contains("\"code\": 16")
+                || response.body.contains("\"code\":16")
+            {
+                return .unauthenticated
+            }
             if response.body.contains("CURRENT") || response.body.contains("streamToken") { return .passes }
             known += 1
         }

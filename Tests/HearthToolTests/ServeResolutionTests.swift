@@ -174,6 +174,7 @@ import Testing
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
             "checkpoint-kib": "64", "grace": "0", "allow-clock-skew": "true", "tls-cert": "c.pem", "tls-key": "k.pem",
             "rules": "r", "once-collection": "done", "ttl": "false", "export-folder": "/e",
+            "shared-sign-in": "true",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -195,6 +196,7 @@ import Testing
         expected.rules = ["(default)": "r"]
         expected.triggerFile = TriggerFile(path: "\(folder.path)/hearth.json", project: "p")
         expected.onceCollection = "done"
+        expected.identity.sharesSignIn = true
         expected.deletesExpired = false
         expected.exportFolder = "/e"
         expected.warnings = [

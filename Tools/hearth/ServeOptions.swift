@@ -67,6 +67,9 @@ enum ServeOptions {
                 + "only."
         ),
         Option(
+            "shared-sign-in", nil,
+            "Let users of one project be users of all others on this server; otherwise a token is for one project."),
+        Option(
             "functions-emulator", "HOST:PORT",
             "The functions emulator of Firebase's tools, which gets the events of functions that the tools register, in local "
                 + "development only. Default: emulators.functions of firebase.json."

@@ -213,6 +213,7 @@ struct ServeResolution {
         settings.allowedHosts = try list("allow-host") { !$0.isEmpty && !$0.contains("/") }
         try resolveDatabase(files, &settings)
         settings.identity = identity
+        settings.identity.sharesSignIn = try origin("shared-sign-in")?.boolean() ?? false
         resolveRules(files, &settings)
         if let bundles {
             do throws(Status) {
@@ -401,6 +402,13 @@ struct ServeResolution {
         if !settings.isEmulator, settings.identity.isEmpty {
             settings.warnings.append(
                 "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are anonymous."
+            )
+        }
+        let (issuers, keys) = (settings.identity.issuers, settings.identity.keys)
+        let isNoneForProject = !issuers.contains { UTF8Order.equal($0.tokenProject, settings.project) }
+        if !settings.isEmulator, !settings.identity.sharesSignIn, !issuers.isEmpty, keys.isEmpty, isNoneForProject {
+            settings.warnings.append(
+                "No issuer's tokens are for the project \"\(settings.project)\": name it in \"project\" of the issuer, unless other projects are used."
             )
         }
         if settings.isEmulator,

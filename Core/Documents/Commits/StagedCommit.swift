@@ -114,7 +114,9 @@ struct StagedCommit: Sendable {
         // After the first failed precondition the others do not matter.
         if deferredFailure == nil {
             do throws(Status) {
-                try Self.check(write.precondition, &states[slot], latest: latest, &workBytes)
+                // Rules decide after it: the client may have no right to read.
+                try Self.check(
+                    write.precondition, &states[slot], latest: latest, revealsVersion: !defersPreconditions, &workBytes)
             } catch {
                 if !defersPreconditions { throw error }
                 deferredFailure = error
@@ -165,7 +167,8 @@ struct StagedCommit: Sendable {
     }
 
     private static func check(
-        _ precondition: Precondition, _ state: inout State, latest: Int64, _ workBytes: inout Int
+        _ precondition: Precondition, _ state: inout State, latest: Int64, revealsVersion: Bool,
+        _ workBytes: inout Int
     ) throws(Status) {
         switch precondition {
         case .none: break
@@ -185,7 +188,8 @@ struct StagedCommit: Sendable {
             let stored = state.exists ? state.original?.updateVersion ?? 0 : 0
             if !state.exists || stored != required.microseconds {
                 throw .failedPrecondition(
-                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))"
+                    "the stored version\(revealsVersion ? " (\(stored))" : "") does not match the required base version "
+                        + "(\(required.microseconds))"
                 )
             }
         }

@@ -66,11 +66,15 @@ struct IndexValueCollector: SubtreeVisitor {
 
     private mutating func add(_ child: (key: TreeKey, value: TreeIndexValue)) throws(Status) {
         guard query.contains(child.key, value: child.value) else { return }
+        if let limit = query.limit, found.count >= max(2 * min(limit, keysMax), Self.keptMin) { _ = window() }
         if found.count >= keysMax { throw SubtreeWalk.tooLarge }
         found.append(child)
     }
 
-    /// The window of the query, in the order of its index.
+    /// Fewer children are not sorted before the end.
+    private static let keptMin = 1000
+
+    /// The window of the query among the children so far, in the order of its index; the others are dropped.
     mutating func window() -> [(key: TreeKey, value: TreeIndexValue)] {
         if query.index != .key {
             found.sort {

@@ -41,7 +41,13 @@ package final class AccessControl: Sendable {
         case rules(Ruleset, RulesAuth?)
     }
 
+    /// - Throws: UNAUTHENTICATED for a token of another project.
+    private static func requireToken(_ identity: Identity, for project: String) throws(Status) {
+        if !identity.isFor(project) { throw Authenticator.otherProject }
+    }
+
     private func judge(_ identity: Identity, _ database: DatabaseName) throws(Status) -> Judge {
+        try Self.requireToken(identity, for: database.project)
         switch identity {
         case .administrator(let scope):
             if let project = scope.project, project != database.project { throw Self.denied }
@@ -59,6 +65,7 @@ package final class AccessControl: Sendable {
     /// ones.
     /// - Throws: PERMISSION_DENIED for identities that have no access to the database.
     func mayCreate(_ database: DatabaseName, _ identity: Identity) throws(Status) -> Bool {
+        try Self.requireToken(identity, for: database.project)
         switch identity {
         case .administrator(let scope):
             if let project = scope.project, project != database.project { throw Self.denied }
@@ -73,7 +80,7 @@ package final class AccessControl: Sendable {
     /// Whether rules decide what an identity reads.
     func isJudged(_ identity: Identity, _ database: DatabaseName) -> Bool {
         guard case .client = identity else { return false }
-        return !isEmulator || rules.ruleset(of: database) != nil
+        return !isEmulator || !identity.isFor(database.project) || rules.ruleset(of: database) != nil
     }
 
     // MARK: Administrators
@@ -84,6 +91,7 @@ package final class AccessControl: Sendable {
         _ identity: Identity, of resource: AdministeredResource, _ effect: AdministratorEffect,
         _ message: String = "Metadata operations require admin authentication."
     ) throws(Status) {
+        if let project = resource.project { try Self.requireToken(identity, for: project) }
         switch identity {
         case .administrator(let scope):
             if scope.isReadOnly, effect == .writes {
@@ -182,6 +190,17 @@ package final class AccessControl: Sendable {
         }
     }
 
+    /// What was deleted or made private must be gone for clients: rules can decide about a past state only by that state,
+    /// which does not show what has been withdrawn since. No SDK for such clients sends a read time.
+    private static let past = Status(
+        .permissionDenied,
+        "Only administrators may read the past; a client to which rules apply may not set 'read_time'.")
+
+    /// - Throws: PERMISSION_DENIED for a client that rules decide about.
+    func requirePast(_ identity: Identity, _ database: DatabaseName) throws(Status) {
+        if isJudged(identity, database) { throw Self.past }
+    }
+
     // MARK: Writing
 
     /// The mode of an identity's transaction. Locks make writers wait, so only identities whose writes neither rules
@@ -192,7 +211,9 @@ package final class AccessControl: Sendable {
     ) throws(Status) -> TransactionMode {
         let mayLock: Bool
         switch try judge(identity, database) {
-        case .rules: mayLock = false
+        case .rules:
+            if case .readOnly(_?) = mode { throw Self.past }
+            mayLock = false
         case .nobody:
             if case .administrator(let scope) = identity { mayLock = !scope.isReadOnly } else { mayLock = true }
         }

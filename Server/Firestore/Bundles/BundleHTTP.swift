@@ -69,7 +69,7 @@ package struct BundleHTTP: HTTPExtension {
                 let configured = segments.count == 1 ? segments.last.flatMap { definitions[$0] } : nil
                 var mayCreate = true
                 if let configured {
-                    try permit(identity, configured)
+                    try permit(identity, configured, segments, name)
                 } else {
                     mayCreate = self.mayCreate(name, identity)
                 }
@@ -77,6 +77,7 @@ package struct BundleHTTP: HTTPExtension {
                     call.onLoop {
                         service.answer(call) { () throws(Status) in
                             if case .failure(let status) = opened, status.code == .notFound {
+                                try permit(identity, nil, segments, name)
                                 throw SavedBundles.missing(segments.last ?? "")
                             }
                             try fetch(exchange, segments, identity, try opened.get(), call)
@@ -91,8 +92,9 @@ package struct BundleHTTP: HTTPExtension {
         _ exchange: HTTPExchange, _ segments: [String], _ identity: Result<Identity, Status>, _ database: Database,
         _ call: RESTCall
     ) throws(Status) {
-        let definition = try definition(segments, in: database)
-        try permit(identity, definition)
+        let found = try definition(segments, in: database)
+        try permit(identity, found, segments, found?.database ?? database.name)
+        guard let definition = found else { throw SavedBundles.missing(segments.last ?? "") }
         cache.bundle(definition, database, for: call.requester) { result in
             call.onLoop {
                 switch result {
@@ -108,10 +110,22 @@ package struct BundleHTTP: HTTPExtension {
         do throws(Status) { return try service.access.mayCreate(name, try identity.get()) } catch { return false }
     }
 
-    private func permit(_ identity: Result<Identity, Status>, _ definition: BundleDefinition) throws(Status) {
-        if definition.isPublic { return }
-        try service.access.requireAdministrator(
-            try identity.get(), of: .database(definition.database), .reads, "This bundle needs admin authentication.")
+    /// - Parameter definition: nil where there is none.
+    /// - Throws: PERMISSION_DENIED for those who may not read bundles that are not public: the same where there is none,
+    ///   so that nobody learns the names of such bundles.
+    private func permit(
+        _ identity: Result<Identity, Status>, _ definition: BundleDefinition?, _ segments: [String],
+        _ database: DatabaseName
+    ) throws(Status) {
+        if definition?.isPublic == true { return }
+        do throws(Status) {
+            try service.access.requireAdministrator(try identity.get(), of: .database(database), .reads)
+        } catch {
+            if error.code != .permissionDenied { throw error }
+            throw Status(
+                .permissionDenied,
+                "There is no public bundle \"\(segments.last ?? "")\"; others need an administrator's credential.")
+        }
     }
 
     /// The database of a bundle's URL, or the one in which its definition is saved.
@@ -124,13 +138,10 @@ package struct BundleHTTP: HTTPExtension {
         return definitions[name]?.database ?? DatabaseName(project: project)
     }
 
-    private func definition(_ segments: [String], in database: Database) throws(Status) -> BundleDefinition {
+    private func definition(_ segments: [String], in database: Database) throws(Status) -> BundleDefinition? {
         let name = segments.last ?? ""
         if segments.count == 1, let definition = definitions[name] { return definition }
-        guard let saved = try SavedBundles(database: database).definition(name) else {
-            throw SavedBundles.missing(name)
-        }
-        return saved
+        return try SavedBundles(database: database).definition(name)
     }
 
     // MARK: Definitions

@@ -26,8 +26,10 @@ extension FirestoreService {
                     ? Limits.listPageSizeDefault : min(Int(request.pageSize), Limits.listPageSizeMax))
             let token = try PageToken(request.pageToken, fingerprint: listing.fingerprint)
             var consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
-            // Later pages show the state of the first page.
-            if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
+            // Later pages show the state of the first page, except to clients that may not read the past.
+            if case .strong = consistency, let token, !access.isJudged(call.identity, parent.database) {
+                consistency = .readTime(token.readTime)
+            }
             let query = try listing.query()
             guard
                 let database = try self.database(

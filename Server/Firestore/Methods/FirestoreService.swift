@@ -146,9 +146,11 @@ package final class FirestoreService: Sendable {
     }
 
     /// Like `permitted` of the access control, but a new transaction only locks what its identity may lock.
+    /// - Throws: PERMISSION_DENIED for a read of the past by a client that rules decide about.
     private func permitted(
         _ consistency: Database.Consistency, _ call: any ServiceCall, _ database: Database
     ) throws(Status) -> Database.Consistency {
+        if case .readTime = consistency { try access.requirePast(call.identity, database.name) }
         guard case .newTransaction(let mode) = consistency else { return consistency }
         return .newTransaction(try access.permitted(mode, call.identity, database.name))
     }

@@ -19,6 +19,12 @@ package enum RealtimeName {
     /// The name of the default database of a project.
     package static func standard(ofProject project: String) -> String { project + "-default-rtdb" }
 
+    /// The project whose default database has this name; nil for other names.
+    package static func project(ofStandard name: String) -> String? {
+        let suffix = standard(ofProject: "")
+        return name.hasSuffix(suffix) && name.utf8.count > suffix.utf8.count ? String(name.dropLast(suffix.count)) : nil
+    }
+
     private static let suffixes = [".firebaseio.com", ".firebasedatabase.app", ".localhost"]
 
     /// The first label of a host that has the shape of the service's (`NAME.firebaseio.com`,

@@ -22,6 +22,9 @@ package final class Authenticator: Sendable {
     }
 
     package let isEmulator: Bool
+    /// The project of tokens that name none.
+    private let project: String
+    private let sharesSignIn: Bool
     private let issuers: [Issuer]
     private let keys: [IdentityConfiguration.Key]
     /// By the digest of the secret, so that the time of a comparison does not depend on the secret.
@@ -42,10 +45,12 @@ package final class Authenticator: Sendable {
     private static let skewSeconds: Int64 = 60
 
     package init(
-        isEmulator: Bool, _ configuration: IdentityConfiguration = IdentityConfiguration(),
+        isEmulator: Bool, project: String, _ configuration: IdentityConfiguration = IdentityConfiguration(),
         clock: any Clock = SystemClock()
     ) {
         self.isEmulator = isEmulator
+        self.project = project
+        sharesSignIn = configuration.sharesSignIn
         self.clock = clock
         // Only when there are keys to fetch.
         let pool = configuration.issuers.isEmpty ? nil : WorkerGroup(name: "hearth-keys", threadsMax: 2)
@@ -130,7 +135,7 @@ package final class Authenticator: Sendable {
         let token = try JSONWebToken(string)
         guard token.signature.isEmpty || (issuers.isEmpty && keys.isEmpty) else { return nil }
         guard let uid = token.subject else { throw JSONWebToken.malformed("it has no subject") }
-        return .client(ClientIdentity(uid: uid, token: token.claims, end: nil))
+        return .client(ClientIdentity(uid: uid, token: token.claims, end: nil, projects: .all))
     }
 
     // MARK: Verification
@@ -166,33 +171,59 @@ package final class Authenticator: Sendable {
             key.issuer == claimed && key.key.algorithm.rawValue == token.algorithm
                 && (token.keyID == nil || key.id == nil || key.id == token.keyID)
         }
-        if !own.isEmpty { return done(Result { () throws(Status) in try verify(token, own.map(\.key)) { _ in nil } }) }
-        guard let issuer = issuers.first(where: { $0.expected.issuer == claimed }) else {
+        if !own.isEmpty {
+            return done(
+                Result { () throws(Status) in
+                    try verify(token, own.map(\.key), projects: { self.projects(of: token, own, $0) }, { _ in nil })
+                })
+        }
+        let trusted = issuers.filter { $0.expected.issuer == claimed }
+        if trusted.isEmpty {
             return done(.failure(Self.refused("its issuer is not one that this server trusts")))
         }
-        guard token.audiences.contains(issuer.expected.audience) else {
+        // An issuer of several projects has an entry with its audience for each of them.
+        let audiences = token.audiences
+        let meant = trusted.filter { issuer in audiences.contains { UTF8Order.equal($0, issuer.expected.audience) } }
+        guard let issuer = meant.first else {
             return done(.failure(Self.refused("it is for another audience")))
         }
+        let projects = meant.filter { $0.expected.keys == issuer.expected.keys }.map(\.expected.tokenProject)
         issuer.keys.keys(for: token) { [self] result in
             done(
                 Result { () throws(Status) in
                     let candidates = try result.get()
-                    return try verify(token, candidates.keys) { key in
-                        TokenProof(keys: issuer.keys, key: key, generation: candidates.generation)
-                    }
+                    return try verify(
+                        token, candidates.keys, projects: { _ in sharesSignIn ? .all : .only(projects) },
+                        { key in TokenProof(keys: issuer.keys, key: key, generation: candidates.generation) })
                 })
         }
     }
 
+    /// The projects that a token of the operator's own keys is for: that of the key, else those of its audience, else
+    /// the server's.
+    private func projects(
+        of token: JSONWebToken, _ own: [IdentityConfiguration.Key], _ key: SigningKey
+    ) -> TokenProjects {
+        if sharesSignIn { return .all }
+        let named = own.filter { $0.key === key }.compactMap(\.project)
+        if !named.isEmpty { return .only(named) }
+        return .only(token.claims["aud"] == nil ? [project] : token.audiences)
+    }
+
     package static let expired = refused("it has expired")
+    /// A valid token that was sent with a request for data of another project.
+    package static let otherProject = refused("it is for another project")
 
     private static func refused(_ reason: String) -> Status {
         Status(.unauthenticated, "The token is not accepted: \(reason).")
     }
 
-    /// - Parameter proof: the withdrawable key that has signed the token; nil when the key cannot be withdrawn.
+    /// - Parameters:
+    ///   - projects: of a token that a key has signed.
+    ///   - proof: the withdrawable key that has signed the token; nil when the key cannot be withdrawn.
     private func verify(
-        _ token: JSONWebToken, _ keys: [SigningKey], _ proof: (SigningKey) -> TokenProof?
+        _ token: JSONWebToken, _ keys: [SigningKey], projects: (SigningKey) -> TokenProjects,
+        _ proof: (SigningKey) -> TokenProof?
     ) throws(Status) -> Verified {
         guard let key = keys.first(where: { $0.verifies(token.signature, of: token.signed) }) else {
             throw Self.refused("its signature is wrong")
@@ -209,6 +240,7 @@ package final class Authenticator: Sendable {
         guard let uid = token.subject else { throw Self.refused("it has no subject") }
         let tokenEnd = TokenEnd(seconds: end, proof: proof(key), clock: clock)
         return Verified(
-            identity: .client(ClientIdentity(uid: uid, token: token.claims, end: tokenEnd)), end: tokenEnd)
+            identity: .client(
+                ClientIdentity(uid: uid, token: token.claims, end: tokenEnd, projects: projects(key))), end: tokenEnd)
     }
 }

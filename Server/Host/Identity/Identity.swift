@@ -21,8 +21,15 @@ package enum Identity: Sendable {
         case .client(let client?):
             let uid = Array(client.uid.utf8)
             let length = (0..<8).map { UInt8(truncatingIfNeeded: uid.count >> (8 * $0)) }
-            return [3] + length + uid + FieldsCodec.encode(client.token)
+            return [3] + length + uid + client.projects.asJudged + FieldsCodec.encode(client.token)
         }
+    }
+
+    /// Whether requests for data of a project may have this identity. The scope of an administrator is checked
+    /// elsewhere.
+    package func isFor(_ project: String) -> Bool {
+        guard case .client(let client?) = self else { return true }
+        return client.projects.contains(project)
     }
 
     /// Who makes a commit, as it is stored with the events of triggers: the kind, and the name in UTF-8. Empty is the server
@@ -42,6 +49,16 @@ package enum Identity: Sendable {
         case .administrator: .administrator(connection: connection)
         case .client(let client?): .user(client.uid, connection: connection)
         case .client(nil): .nobody(at: address, connection: connection)
+        }
+    }
+}
+
+extension TokenProjects {
+    fileprivate var asJudged: [UInt8] {
+        switch self {
+        case .all: [0]
+        // No project has this byte in its name.
+        case .only(let projects): [1] + projects.flatMap { Array($0.utf8) + [0xFF] } + [0xFF]
         }
     }
 }

@@ -5,7 +5,8 @@ extension IdentityConfiguration {
     ///
     ///     {
     ///       "firebaseProject": "my-app",
-    ///       "issuers": [{"issuer": "https://id.example.com", "audience": "my-app", "jwks": "https://id.example.com/jwks.json"}],
+    ///       "issuers": [{"issuer": "https://id.example.com", "audience": "client-1", "jwks": "https://id.example.com/jwks.json",
+    ///                    "project": "my-app"}],
     ///       "keys": [{"id": "1", "secretFile": "token.secret"}, {"publicKeyFile": "token.pem", "issuer": "my-backend"}],
     ///       "credentials": [{"name": "backup", "secretFile": "backup.secret", "scope": "read-only", "project": "my-app"}]
     ///     }
@@ -20,15 +21,15 @@ extension IdentityConfiguration {
         try Self.check(value, ["firebaseProject", "issuers", "keys", "credentials"])
         if let project = try value.member("firebaseProject")?.string() { issuers.append(.firebase(project)) }
         for entry in try value.member("issuers")?.elements() ?? [] {
-            try Self.check(entry, ["issuer", "audience", "jwks"])
+            try Self.check(entry, ["issuer", "audience", "jwks", "project"])
             let keys = try Self.required(entry, "jwks")
             issuers.append(
                 Issuer(
                     issuer: try Self.required(entry, "issuer"), audience: try Self.required(entry, "audience"),
-                    keys: keys.contains("://") ? keys : path(keys)))
+                    keys: keys.contains("://") ? keys : path(keys), project: try entry.member("project")?.string()))
         }
         for entry in try value.member("keys")?.elements() ?? [] {
-            try Self.check(entry, ["id", "secretFile", "publicKeyFile", "issuer"])
+            try Self.check(entry, ["id", "secretFile", "publicKeyFile", "issuer", "project"])
             let key: SigningKey
             if let file = try entry.member("secretFile")?.string() {
                 key = try Self.located(entry) { () throws(Status) in try .secret(try Self.secret(path(file))) }
@@ -39,7 +40,8 @@ extension IdentityConfiguration {
             keys.append(
                 Key(
                     id: try entry.member("id")?.string(), key: key,
-                    issuer: try entry.member("issuer")?.string() ?? Key.issuerDefault))
+                    issuer: try entry.member("issuer")?.string() ?? Key.issuerDefault,
+                    project: try entry.member("project")?.string()))
         }
         for entry in try value.member("credentials")?.elements() ?? [] {
             // A "scope" that is misspelt would make an owner.

@@ -10,12 +10,18 @@ package struct IdentityConfiguration: Sendable, Equatable {
         package var audience: String
         /// A file, or an address that begins with `https://` or `http://`.
         package var keys: String
+        /// The project that its tokens are for; nil for the one that the audience names.
+        package var project: String?
 
-        package init(issuer: String, audience: String, keys: String) {
+        package init(issuer: String, audience: String, keys: String, project: String? = nil) {
             self.issuer = issuer
             self.audience = audience
             self.keys = keys
+            self.project = project
         }
+
+        /// The project that its tokens are for.
+        package var tokenProject: String { project ?? audience }
 
         /// Firebase's own ID tokens of a project. Source: "Verify ID tokens using a third-party JWT library" in
         /// Firebase's documentation.
@@ -33,11 +39,14 @@ package struct IdentityConfiguration: Sendable, Equatable {
         package var key: SigningKey
         /// The required value of `iss`.
         package var issuer: String
+        /// The project that its tokens are for; nil for those that a token's audience names.
+        package var project: String?
 
-        package init(id: String?, key: SigningKey, issuer: String = Key.issuerDefault) {
+        package init(id: String?, key: SigningKey, issuer: String = Key.issuerDefault, project: String? = nil) {
             self.id = id
             self.key = key
             self.issuer = issuer
+            self.project = project
         }
 
         /// The issuer of `hearth token mint`.
@@ -66,6 +75,8 @@ package struct IdentityConfiguration: Sendable, Equatable {
     package var issuers: [Issuer] = []
     package var keys: [Key] = []
     package var credentials: [Credential] = []
+    /// Whether a user of one project is a user of all others of the server.
+    package var sharesSignIn = false
 
     package init() {}
 

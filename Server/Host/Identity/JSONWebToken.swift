@@ -26,9 +26,13 @@ package struct JSONWebToken: Sendable {
         // A critical extension must be understood, and no extension is supported.
         if header["crit"] != nil { throw Self.malformed("it has critical extensions") }
         self.algorithm = algorithm
-        if case .string(let id)? = header["kid"] { keyID = id } else { keyID = nil }
+        switch header["kid"] {
+        case nil: keyID = nil
+        case .string(let id)?: keyID = id
+        default: throw Self.malformed("the ID of its key is not a string")
+        }
         signed = Array(bytes[..<parts[1].endIndex])
-        guard let signature = Self.decode(parts[2]) else { throw Self.malformed("its signature is not base64url") }
+        guard let signature = Base64URL.decode(parts[2]) else { throw Self.malformed("its signature is not base64url") }
         self.signature = signature
     }
 
@@ -36,14 +40,10 @@ package struct JSONWebToken: Sendable {
         Status(.unauthenticated, "The token cannot be parsed: \(reason).")
     }
 
-    private static func decode(_ part: ArraySlice<UInt8>) -> [UInt8]? {
-        Array(part).withUnsafeBytes { Base64.decode($0) }
-    }
-
     private static func object(_ part: ArraySlice<UInt8>, _ name: String) throws(Status) -> MapValue {
-        guard let bytes = decode(part) else { throw malformed("its \(name) is not base64url") }
+        guard let bytes = Base64URL.decode(part) else { throw malformed("its \(name) is not base64url") }
         do throws(Status) {
-            return try PlainJSON.object(bytes)
+            return try PlainJSON.object(bytes, refusesDuplicates: true)
         } catch {
             throw malformed("its \(name) is not a JSON object")
         }
@@ -55,32 +55,32 @@ package struct JSONWebToken: Sendable {
         if case .string(let string)? = claims[name] { string } else { nil }
     }
 
-    /// A time in seconds since 1970; nil when the token has none. Times outside the years 1 to 9999 are clamped to
-    /// them: the issuer chooses the time, and additions must not overflow.
-    /// - Throws: UNAUTHENTICATED when it is not a number. Source: RFC 7519, section 2, NumericDate.
+    /// A time in seconds since 1970, at most in the year 9999; nil when the token has none.
+    /// - Throws: UNAUTHENTICATED when it is no such time. Source: RFC 7519, section 2, NumericDate.
     func time(_ name: String) throws(Status) -> Int64? {
-        let range = Timestamp.secondsMin...Timestamp.secondsMax
+        let range = 0...Timestamp.secondsMax
         switch claims[name] {
         case nil: return nil
-        case .integer(let seconds)?: return min(max(seconds, range.lowerBound), range.upperBound)
-        case .double(let seconds)? where !seconds.isNaN:
-            return Int64(min(max(seconds, Double(range.lowerBound)), Double(range.upperBound)))
+        case .integer(let seconds)? where range.contains(seconds): return seconds
+        case .double(let seconds)? where seconds >= 0 && seconds <= Double(range.upperBound): return Int64(seconds)
         default: throw Self.malformed("its \(name) is not a time")
         }
     }
 
-    /// `aud` is one string or a list of strings.
+    /// `aud` is one string or a list of strings; empty for anything else.
     var audiences: [String] {
         switch claims["aud"] {
-        case .string(let string)?: [string]
-        case .array(let elements)?: elements.compactMap { if case .string(let string) = $0 { string } else { nil } }
-        default: []
+        case .string(let string)?: return [string]
+        case .array(let elements)?:
+            let strings = elements.compactMap { if case .string(let string) = $0 { string } else { nil } }
+            return strings.count == elements.count ? strings : []
+        default: return []
         }
     }
 
     /// The user ID that rules see: `sub`, or Firebase's name for it.
     var subject: String? {
-        let subject = string("sub") ?? string("user_id")
+        let subject = claims["sub"] == nil ? string("user_id") : string("sub")
         return subject?.isEmpty == true ? nil : subject
     }
 }

@@ -6,18 +6,21 @@ import HearthWire
 package enum PlainJSON {
     private static let depthMax = 32
 
+    /// - Parameter refusesDuplicates: whether an object with two members of one name is an error; else the last counts.
     /// - Throws: INVALID_ARGUMENT when the bytes are not a JSON object.
-    package static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
-        guard case .map(let map) = try any(bytes) else { throw .invalidArgument("Expected a JSON object.") }
+    package static func object(_ bytes: [UInt8], refusesDuplicates: Bool = false) throws(Status) -> MapValue {
+        guard case .map(let map) = try any(bytes, refusesDuplicates: refusesDuplicates) else {
+            throw .invalidArgument("Expected a JSON object.")
+        }
         return map
     }
 
     /// - Throws: INVALID_ARGUMENT when the bytes are not JSON.
-    package static func any(_ bytes: [UInt8]) throws(Status) -> Value {
+    package static func any(_ bytes: [UInt8], refusesDuplicates: Bool = false) throws(Status) -> Value {
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(Status) in
                 var reader = try JSONReader(bytes)
-                let value = try value(&reader, depth: 0)
+                let value = try value(&reader, depth: 0, refusesDuplicates)
                 try reader.endDocument()
                 return value
             }
@@ -25,7 +28,9 @@ package enum PlainJSON {
         return try result.get()
     }
 
-    private static func value(_ reader: inout JSONReader, depth: Int) throws(Status) -> Value {
+    private static func value(
+        _ reader: inout JSONReader, depth: Int, _ refusesDuplicates: Bool
+    ) throws(Status) -> Value {
         if depth > depthMax { throw .invalidArgument("The JSON is nested too deeply.") }
         switch reader.peek() {
         case UInt8(ascii: "{"):
@@ -33,14 +38,21 @@ package enum PlainJSON {
             var isFirst = true
             try reader.openContainer(UInt8(ascii: "{"))
             while let name = try reader.nextMember(&isFirst) {
-                fields.append(.init(name: try reader.string(name), value: try value(&reader, depth: depth + 1)))
+                let name = try reader.string(name)
+                fields.append(.init(name: name, value: try value(&reader, depth: depth + 1, refusesDuplicates)))
             }
-            return .map(MapValue(fields))
+            let map = MapValue(fields)
+            if refusesDuplicates, map.count < fields.count {
+                throw .invalidArgument("The JSON has two members of one name.")
+            }
+            return .map(map)
         case UInt8(ascii: "["):
             var elements: [Value] = []
             var isFirst = true
             try reader.openContainer(UInt8(ascii: "["))
-            while try reader.nextElement(&isFirst) { elements.append(try value(&reader, depth: depth + 1)) }
+            while try reader.nextElement(&isFirst) {
+                elements.append(try value(&reader, depth: depth + 1, refusesDuplicates))
+            }
             return .array(elements)
         case UInt8(ascii: "\""): return .string(try reader.readString())
         case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean(try reader.takeBool() ?? false)

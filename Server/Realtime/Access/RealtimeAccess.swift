@@ -11,7 +11,7 @@ import HearthTreeStorage
 /// everything.
 final class RealtimeAccess: Sendable {
     private let isEmulator: Bool
-    /// The project of all namespaces.
+    /// The server's project.
     private let project: String
 
     init(isEmulator: Bool, project: String) {
@@ -22,8 +22,14 @@ final class RealtimeAccess: Sendable {
     /// The same for every reason. Source: the service's answers.
     static var denied: Status { RealtimeAuthenticator.denied }
 
-    /// Whether an administrator's scope contains this project.
-    private func isOurs(_ scope: AdministratorScope) -> Bool { scope.project.map { $0 == project } ?? true }
+    /// The project that a namespace belongs to: the one whose default namespace has this name, otherwise the server's.
+    /// Tokens and scopes of other projects do not reach a namespace whose project cannot be known.
+    func project(ofNamespace name: String) -> String { RealtimeName.project(ofStandard: name) ?? project }
+
+    /// Whether an administrator's scope contains the project of a namespace.
+    private func contains(_ scope: AdministratorScope, _ namespace: String) -> Bool {
+        scope.project.map { UTF8Order.equal($0, project(ofNamespace: namespace)) } ?? true
+    }
 
     /// The error of a read whose rules take longer to evaluate than allowed.
     static let readTakesLong = Status.resourceExhausted("The rules take long for this read.")
@@ -36,7 +42,7 @@ final class RealtimeAccess: Sendable {
         _ path: TreePath, query: TreeQuery?, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace,
         _ data: any TreeData, now: Int64, stepsMax: Int? = nil
     ) throws(Status) -> Bool {
-        if let scope = identity.scope, !isOurs(scope) { return false }
+        if let scope = identity.scope, !contains(scope, namespace.name) { return false }
         if case .administrator = identity { return true }
         guard let rules = namespace.rules else { return isEmulator }
         guard let stepsMax else {
@@ -54,7 +60,7 @@ final class RealtimeAccess: Sendable {
     func writeGuard(
         _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace
     ) throws(Status) -> (any TreeGuard)? {
-        if let scope = identity.scope, scope.isReadOnly || !isOurs(scope) { throw Self.denied }
+        if let scope = identity.scope, scope.isReadOnly || !contains(scope, namespace.name) { throw Self.denied }
         if case .administrator = identity { return nil }
         if namespace.rules == nil {
             if isEmulator { return nil }
@@ -66,23 +72,26 @@ final class RealtimeAccess: Sendable {
     /// Whether a write whose data isn't known yet may be allowed. False when it fails whatever the data is, so that it
     /// need not be received or decoded.
     func mayWrite(_ scope: TreeWriteScope, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace) -> Bool {
-        if let scope = identity.scope, scope.isReadOnly || !isOurs(scope) { return false }
+        if let scope = identity.scope, scope.isReadOnly || !contains(scope, namespace.name) { return false }
         if case .administrator = identity { return true }
         return namespace.rules?.mayGrantWrite(scope, auth: identity.auth) ?? isEmulator
     }
 
     /// - Throws: PERMISSION_DENIED.
-    func requireAdministrator(_ identity: RealtimeIdentity, writes: Bool) throws(Status) {
-        guard case .administrator(let scope) = identity, isOurs(scope), !(writes && scope.isReadOnly) else {
+    func requireAdministrator(
+        _ identity: RealtimeIdentity, of namespace: RealtimeNamespace, writes: Bool
+    ) throws(Status) {
+        guard case .administrator(let scope) = identity, contains(scope, namespace.name), !(writes && scope.isReadOnly)
+        else {
             throw Self.denied
         }
     }
 
     /// Whether an identity's request may create a namespace.
-    func mayCreate(_ identity: RealtimeIdentity) -> Bool {
+    func mayCreate(_ identity: RealtimeIdentity, _ namespace: String) -> Bool {
         if isEmulator { return true }
         guard case .administrator(let scope) = identity else { return false }
-        return isOurs(scope) && !scope.isReadOnly
+        return contains(scope, namespace) && !scope.isReadOnly
     }
 }
 

@@ -11,6 +11,7 @@ final class RealtimeAuthenticator: Sendable {
     /// Source: the messages of the service.
     static let unreadable = Status(.unauthenticated, "Could not parse auth token.")
     static let expired = Status(.unauthenticated, "Auth token is expired")
+    static let otherProject = Status(.unauthenticated, "Auth token is for another project.")
     static let denied = Status(.permissionDenied, "Permission denied")
 
     private let authenticator: Authenticator
@@ -22,18 +23,23 @@ final class RealtimeAuthenticator: Sendable {
     typealias Done = @Sendable (Result<RealtimeIdentity, Status>) -> Void
 
     /// Calls `done` on the loop with the identity of a request: now, or later when an issuer's keys must be fetched.
-    /// - Parameter override: the override that an administrator requests; PERMISSION_DENIED for everyone else.
+    /// - Parameters:
+    ///   - project: of the namespace; UNAUTHENTICATED for a token of another one.
+    ///   - override: the override that an administrator requests; PERMISSION_DENIED for everyone else.
     func identify(
-        _ credential: RealtimeCredential, override: RealtimeOverride? = nil, on loop: EventLoop, _ done: @escaping Done
+        _ credential: RealtimeCredential, of project: String, override: RealtimeOverride? = nil, on loop: EventLoop,
+        _ done: @escaping Done
     ) {
-        identify(credential, on: loop) { result in
+        identify(credential, of: project, on: loop) { result in
             guard case .success(let identity) = result, let override else { return done(result) }
             guard case .administrator(let scope) = identity else { return done(.failure(Self.denied)) }
             done(.success(override.identity(by: scope)))
         }
     }
 
-    private func identify(_ credential: RealtimeCredential, on loop: EventLoop, _ done: @escaping Done) {
+    private func identify(
+        _ credential: RealtimeCredential, of project: String, on loop: EventLoop, _ done: @escaping Done
+    ) {
         switch credential {
         case .none: done(.success(.nobody))
         case .header(let string):
@@ -43,20 +49,21 @@ final class RealtimeAuthenticator: Sendable {
             }
             let bearer = String(string[string.utf8.index(after: space)...])
             if authenticator.isEmulator, !Self.isIDToken(bearer) { return done(.success(.owner)) }
-            verify(bearer, on: loop, done)
-        case .token(let string): verify(string, on: loop, done)
+            verify(bearer, of: project, on: loop, done)
+        case .token(let string): verify(string, of: project, on: loop, done)
         case .accessToken(let string):
             if authenticator.isEmulator { return done(.success(.owner)) }
-            verify(string, on: loop) { result in
+            verify(string, of: project, on: loop) { result in
                 if case .success(.client) = result { return done(.failure(Self.unreadable)) }
                 done(result)
             }
         }
     }
 
-    private func verify(_ string: String, on loop: EventLoop, _ done: @escaping Done) {
+    private func verify(_ string: String, of project: String, on loop: EventLoop, _ done: @escaping Done) {
         authenticator.identify("Bearer " + string, on: loop) { result in
             switch result {
+            case .success(let identity) where !identity.isFor(project): done(.failure(Self.otherProject))
             case .success(let identity): done(.success(RealtimeIdentity(identity)))
             case .failure(let status):
                 switch status {

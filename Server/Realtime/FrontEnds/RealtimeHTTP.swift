@@ -127,15 +127,16 @@ package struct RealtimeHTTP: HTTPExtension {
         let head = call.head
         let parameters = call.parameters
         let credential = head.firstValue("authorization").map { RealtimeCredential.header($0) } ?? parameters.credential
-        service.authenticator.identify(credential, override: parameters.override, on: call.loop) { [service] result in
+        let name = RealtimeAddress.namespace(head, named: parameters.namespace, standard: service.standardName)
+        let project = service.access.project(ofNamespace: name)
+        service.authenticator.identify(credential, of: project, override: parameters.override, on: call.loop) {
+            [service] result in
             do throws(Status) {
                 let identity = try result.get()
                 call.requester = identity.requester(at: head.remoteAddress, connection: head.connectionNumber)
-                let name = RealtimeAddress.namespace(
-                    head, named: parameters.namespace, standard: service.standardName)
                 // A read creates no namespace, except where every namespace exists on first use.
                 let mayCreate =
-                    service.isEmulator || (Self.writes(call.method) && service.access.mayCreate(identity))
+                    service.isEmulator || (Self.writes(call.method) && service.access.mayCreate(identity, name))
                 service.namespace(name, mayCreate: mayCreate, on: call.loop) { found in
                     switch found {
                     case .success(let namespace): step(namespace, identity)

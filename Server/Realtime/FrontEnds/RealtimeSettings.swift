@@ -12,7 +12,7 @@ struct RealtimeSettings: Sendable {
     func serve(_ resource: RealtimeResource, _ namespace: RealtimeNamespace, _ identity: RealtimeIdentity) {
         let writes = call.method == "PUT" || call.method == "POST"
         do throws(Status) {
-            try service.access.requireAdministrator(identity, writes: writes)
+            try service.access.requireAdministrator(identity, of: namespace, writes: writes)
         } catch {
             return call.failAfterBody(error)
         }

@@ -40,7 +40,9 @@ struct RealtimeWriting: Sendable {
         do throws(Status) {
             guarding = try service.access.writeGuard(identity, namespace)
             // Only administrators may keep functions from being called.
-            if call.parameters.disablesTriggers { try service.access.requireAdministrator(identity, writes: true) }
+            if call.parameters.disablesTriggers {
+                try service.access.requireAdministrator(identity, of: namespace, writes: true)
+            }
         } catch {
             return call.failAfterBody(error)
         }

@@ -15,7 +15,12 @@ struct RequestNumberFinder {
     private var digits: [UInt8]?
 
     mutating func scan(through bytes: [UInt8]) {
-        if number == nil { bytes.withUnsafeBufferPointer { for byte in $0 { take(byte) } } }
+        bytes.withUnsafeBufferPointer { bytes in
+            for byte in bytes {
+                if number != nil { return }
+                take(byte)
+            }
+        }
     }
 
     private mutating func take(_ byte: UInt8) {

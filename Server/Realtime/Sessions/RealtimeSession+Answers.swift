@@ -44,8 +44,19 @@ extension RealtimeSession {
         answer.content = content
         answerBytes += content.sizeBytes
         sendAnswers()
-        if !isEnded, !heldAnswers.set(answerBytes) { endBusy() }
+        if isEnded || heldAnswers.set(answerBytes) { return }
+        // The request fails alone, unless its answer is that small already.
+        if case .small(let string)? = answer.content, string.count > Self.smallAnswerBytes {
+            answerBytes -= string.count
+            answer.content = nil
+            let status = Status.unavailable("Earlier answers are not read.")
+            return finish(answer, .small(RealtimeServerMessage.reply(to: answer.number, RealtimeRefusal(status))))
+        }
+        endBusy()
     }
+
+    /// More than the answer to a request that fails.
+    private static let smallAnswerBytes = 256
 
     func sendAnswers() {
         while unsettled.isEmpty, firstAnswer < answers.count, let content = answers[firstAnswer].content {

@@ -9,7 +9,7 @@ extension RealtimeSession {
     func authenticate(_ credential: RealtimeCredential, _ override: RealtimeOverride?, _ answer: Answer) {
         hold()
         let answer = LoopBound(answer)
-        service.authenticator.identify(credential, override: override, on: loop) { [self] result in
+        service.authenticator.identify(credential, of: project, override: override, on: loop) { [self] result in
             switch result {
             case .success(let identity):
                 change(to: identity)
@@ -28,13 +28,16 @@ extension RealtimeSession {
     /// Sets the connection's identity from the header of its first request; other requests wait for it.
     func authenticate(header: String) {
         hold()
-        service.authenticator.identify(.header(header), on: loop) { [self] result in
+        service.authenticator.identify(.header(header), of: project, on: loop) { [self] result in
             // A client with an invalid header sends its credential later, and receives the error then.
             if case .success(let identity) = result { change(to: identity) }
             // There are no disconnect writes yet.
             release()
         }
     }
+
+    /// The project that tokens must be for.
+    private var project: String { service.access.project(ofNamespace: namespace.name) }
 
     private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
         var string: [UInt8] = []

@@ -32,28 +32,40 @@ extension RealtimeSession {
         namespace.hub.read(.brief, on: loop, for: requester, cancellation: cancellation) { view throws(Status) in
             var verdicts: [Result<Void, Status>] = []
             for question in questions {
-                let verdict = Result { () throws(Status) in try question.judge(view) }
-                if case .failure(let status) = verdict, status.code != .permissionDenied { throw status }
-                verdicts.append(verdict)
+                verdicts.append(Result { () throws(Status) in try question.judge(view) })
             }
             return verdicts
         } _: { [self] result, _ in
             if isEnded { return }
-            switch result {
-            case .success(let verdicts):
-                judgements.isAsking = false
+            let verdicts: [Result<Void, Status>] =
+                switch result {
+                case .success(let verdicts): verdicts
+                case .failure(let status): bound.value.map { _ in .failure(status) }
+                }
+            // Others are not denied: their check is repeated, and fails at last for each of them alone.
+            var undecided: [SessionListen] = []
+            for (listen, verdict) in zip(bound.value, verdicts) {
+                if case .failure(let status) = verdict, status.code != .permissionDenied,
+                    judgements.failures < Self.judgementFailuresMax
+                {
+                    undecided.append(listen)
+                } else {
+                    listen.isJudged(verdict, at: judgement)
+                }
+            }
+            if isEnded { return }
+            if undecided.isEmpty {
                 judgements.failures = 0
-                for (listen, verdict) in zip(bound.value, verdicts) { listen.isJudged(verdict, at: judgement) }
+                judgements.isAsking = false
                 judgeWaiting()
-            case .failure: askAgain(bound.value)
+            } else {
+                askAgain(undecided)
             }
         }
     }
 
-    /// The client was not denied: the check is repeated, or the client reconnects.
     private func askAgain(_ listens: [SessionListen]) {
         judgements.failures += 1
-        if judgements.failures > Self.judgementFailuresMax { return endBusy() }
         judgements.waiting = listens + judgements.waiting
         loop.schedule(afterMilliseconds: Self.judgementRetryMilliseconds) { [weak self] in
             guard let self else { return }

@@ -43,6 +43,7 @@ package final class RealtimeSession: @unchecked Sendable {
     /// The estimated decoded size of the first waiting request, when it is known, and the memory for it.
     private var firstParsedBytes: Int?
     private var firstShare: WorkingShare?
+    private var isShareAwaited = false
     /// The decoded size of unanswered requests that have no share of the memory.
     var uncountedBytes = 0
     private var holds = 0
@@ -168,9 +169,37 @@ package final class RealtimeSession: @unchecked Sendable {
         countHeld()
     }
 
-    /// Disconnects a client that makes the server store more than its share.
+    /// Refuses the last requests of a client that makes the server store more than its share. A client that does so by
+    /// an unfinished message is disconnected.
     private func countHeld() {
-        if !held.set(waitingBytes + pieceBytes), !isEnded { carrier?.end(.busy) }
+        while !held.set(waitingBytes + pieceBytes), !isEnded {
+            let count = waiting.count - firstWaiting
+            guard count > (isShareAwaited ? 1 : 0), let last = waiting.popLast() else {
+                carrier?.end(.busy)
+                return
+            }
+            waitingBytes -= last.count
+            if count == 1 {
+                firstParsedBytes = nil
+                firstShare = nil
+            }
+            refuse(undecoded: last, Self.busy)
+        }
+    }
+
+    private static let busy = Status.unavailable("The server holds too many unfinished requests.")
+
+    /// Answers a request that is not decoded.
+    private func refuse(undecoded string: [UInt8], _ status: Status) {
+        if isEnded { return }
+        var finder = RequestNumberFinder()
+        finder.scan(through: string)
+        // Clients number their requests.
+        guard let number = finder.number else {
+            carrier?.end(.busy)
+            return
+        }
+        send(RealtimeServerMessage.reply(to: number, RealtimeRefusal(status)))
     }
 
     /// Whether the client reads what is sent to it.
@@ -226,8 +255,10 @@ package final class RealtimeSession: @unchecked Sendable {
             return Memory(share: share)
         }
         hold()
+        isShareAwaited = true
         service.large.memory.working.take(bytes, for: requester) { [self] share in
             loop.execute { [self] in
+                isShareAwaited = false
                 if !isEnded { firstShare = share }
                 release()
             }
@@ -249,9 +280,9 @@ package final class RealtimeSession: @unchecked Sendable {
         }
         hold()
         let identity = identity
-        let refused: @Sendable (Status) -> Void = { [self] _ in
+        let refused: @Sendable (Status) -> Void = { [self] status in
             loop.execute { [self] in
-                carrier?.end(.busy)
+                refuse(undecoded: string, status)
                 release()
             }
         }
@@ -296,7 +327,11 @@ package final class RealtimeSession: @unchecked Sendable {
             // The client's share for the comparison: a part of what it has sent, because other clients wait for the
             // working memory.
             let kept = service.large.memory.received.reservation(for: requester)
-            guard kept.grow(by: request.sizeBytes) else { return endBusy() }
+            guard kept.grow(by: request.sizeBytes) else {
+                let answer = Answer(request.number, Memory())
+                answers.append(answer)
+                return refuse(answer, Self.busy)
+            }
             memory = Memory(kept: kept)
         }
         let answer = Answer(request.number, memory)

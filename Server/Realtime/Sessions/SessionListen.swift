@@ -173,10 +173,7 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     private func end(_ status: Status) {
         handle.cancel()
         if session.listens[target] === self { session.listens[target] = nil }
-        if answer == nil ? status.code != .permissionDenied : status.isPassing {
-            // Clients take a message as the end of the listen; they then listen again.
-            return session.endBusy()
-        }
+        // The listen ends alone, whatever the reason is: the connection carries others.
         if let answer {
             self.answer = nil
             session.refuse(answer, status)
@@ -222,8 +219,29 @@ package final class SessionListen: ListenReceiver, @unchecked Sendable {
     }
 
     func listen(_ listen: RealtimeSubscription, failed status: Status) {
-        end(status)
+        if answer == nil, status.isPassing, retries < Self.retriesMax {
+            listenAgain()
+        } else {
+            end(status)
+            session.settle(self)
+        }
         endReading()
-        session.settle(self)
+    }
+
+    /// Begins anew after a delay: changes are delivered no more, because of a failure that may pass.
+    private func listenAgain() {
+        retries += 1
+        handle.cancel()
+        scheduleListen()
+    }
+
+    private func scheduleListen() {
+        session.loop.schedule(afterMilliseconds: Self.retryMilliseconds) { [self] in
+            guard session.listens[target] === self else { return }
+            // The former read waits for the slot for large ones, or for a worker.
+            if isReading { return scheduleListen() }
+            handle = session.namespace.hub.listen(to: target, on: session.loop, for: session.requester, self)
+            load(.nothing)
+        }
     }
 }

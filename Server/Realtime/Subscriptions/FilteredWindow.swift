@@ -37,6 +37,24 @@ struct FilteredWindow: Sendable {
         var leaving: [TreeKey] = []
         /// Were in the window before and after, and have been touched.
         var staying: [TreeKey] = []
+
+        init(entering: [TreeKey] = [], leaving: [TreeKey] = [], staying: [TreeKey] = []) {
+            self.entering = entering
+            self.leaving = leaving
+            self.staying = staying
+        }
+
+        /// Of a query whose result contains every child that matches.
+        init(withoutLimit touched: [Touched]) {
+            for child in touched {
+                switch (child.before != nil, child.after != nil) {
+                case (true, true): staying.append(child.key)
+                case (true, false): leaving.append(child.key)
+                case (false, true): entering.append(child.key)
+                case (false, false): break
+                }
+            }
+        }
     }
 
     enum Outcome: Equatable {
@@ -49,10 +67,14 @@ struct FilteredWindow: Sendable {
     /// The children that are read beyond a limit.
     static func reserve(for limit: Int) -> Int { min(limit, 100) + 10 }
 
+    /// The same for a window that is found by a scan of very many children.
+    static let scannedReserve = 10_000
+
     /// The greatest limit of a window that may be read again while a commit is applied.
     static let refillMax = 200
 
     private let limit: Int
+    private let reserve: Int
     /// Whether children far behind the limit are kept: finding them again would require a scan of all children.
     let keepsAll: Bool
     private var known: SortedPositions
@@ -63,8 +85,10 @@ struct FilteredWindow: Sendable {
     /// - Parameters:
     ///   - positions: of children that match the bounds, in the order of the index.
     ///   - isComplete: whether these are all that match; otherwise they are those next to the limit's side.
-    init(_ query: TreeQuery, positions: [Position], isComplete: Bool, keepsAll: Bool) {
+    ///   - reserve: the number of children that are kept beyond the limit; nil for the usual one.
+    init(_ query: TreeQuery, positions: [Position], isComplete: Bool, keepsAll: Bool, reserve: Int? = nil) {
         limit = query.limit ?? Int.max
+        self.reserve = reserve ?? Self.reserve(for: limit)
         self.keepsAll = keepsAll
         bytesEach = Self.bytesEach(positions)
         known = SortedPositions(positions, isReversed: query.limit != nil && query.isLimitedToLast)
@@ -177,8 +201,8 @@ struct FilteredWindow: Sendable {
     }
 
     private mutating func trim() {
-        guard !keepsAll, limit != Int.max, known.count > limit + 2 * Self.reserve(for: limit) else { return }
-        known.truncate(to: limit + Self.reserve(for: limit))
+        guard !keepsAll, limit != Int.max, known.count > limit + 2 * reserve else { return }
+        known.truncate(to: limit + reserve)
         edge = known.last
     }
 }

@@ -6,11 +6,16 @@ import HearthTreeStorage
 
 /// A query with listeners, with its window at the last commit. Belongs to the writer's thread of its database.
 ///
-/// The window is read beside the writer. Until the read ends, the query only records which children commits change, and
-/// applies these changes at the end. The same happens when so much has changed that the window must be read again.
+/// A query without a limit keeps no window: whether a child belongs to its result follows from the child alone, before
+/// and after a commit. So such a query needs no memory, however many children the location has.
+///
+/// The window of a query with a limit is read beside the writer. Until the read ends, the query only records which
+/// children commits change, and applies these changes at the end. The same happens when so much has changed that the
+/// window must be read again.
 final class RealtimeSharedQuery {
     let query: TreeQuery
     let path: TreePath
+    /// Nil without a limit, and as long as it is not known.
     private var window: FilteredWindow?
     /// Its listeners, one per loop.
     var listens: [SharedListen] = []
@@ -45,7 +50,9 @@ final class RealtimeSharedQuery {
     }
 
     /// Whether it is kept up to date.
-    var isKnown: Bool { window != nil }
+    var isKnown: Bool { window != nil || !needsWindow }
+
+    private var needsWindow: Bool { query.limit != nil }
 
     /// The last position in the window, from the side of its limit; nil when the window contains everything within its
     /// bounds.
@@ -168,13 +175,14 @@ final class RealtimeSharedQuery {
             let change = try move(touched, children, after)
             return isCounted() ? change : forget()
         } catch {
-            return forget()
+            return needsWindow ? forget() : .lost
         }
     }
 
     /// Applies a commit that replaces the location.
     /// - Parameter node: the new value; nil when it must be read beside the writer.
     func change(to node: Node?) -> Change? {
+        if !needsWindow { return node.map { .push(RealtimePush(.put(path, query.result(of: $0)))) } ?? .lost }
         guard let window else {
             isOvertaken = true
             touches = []
@@ -195,6 +203,7 @@ final class RealtimeSharedQuery {
 
     /// Undoes the changes since the last group of commits.
     func discard() {
+        if !needsWindow { return }
         if isKnown { isBroken = true } else { isOvertaken = true }
     }
 
@@ -219,7 +228,7 @@ final class RealtimeSharedQuery {
         _ touched: [FilteredWindow.Touched], _ children: TouchedChildren, _ after: TreeView
     ) throws(Status) -> Change? {
         let difference: FilteredWindow.Difference
-        switch window?.apply(touched) {
+        switch needsWindow ? window?.apply(touched) : .changed(FilteredWindow.Difference(withoutLimit: touched)) {
         case nil: return nil
         case .changed(let found): difference = found
         case .unsound(let keysBefore):
@@ -264,8 +273,7 @@ final class RealtimeSharedQuery {
         return try view.sizeEstimate(at: path, upTo: bytesMax) > bytesMax ? nil : Self.read(query, path, view)
     }
 
-    /// The content of a window during its read, while there is memory for it: every child is counted before it is
-    /// added.
+    /// The children of a window during its read, while there is memory for them.
     private static let keysMax = [50_000, 250_000, Limits.treeWindowKeysMax]
 
     /// Reads a window beside the writer.
@@ -284,6 +292,9 @@ final class RealtimeSharedQuery {
             if !memory.resize(to: window.sizeBytes) { throw isTooMuch }
             return window
         }
+        if try !view.isIndexed(query, at: path), let limit = query.limit {
+            return try scan(query, limit, path, view, memory)
+        }
         for keysMax in keysMax {
             if !memory.resize(to: keysMax > Self.keysMax[0] ? keysMax * FilteredWindow.bytesMin : 0) { throw isTooMuch }
             do throws(Status) {
@@ -297,18 +308,41 @@ final class RealtimeSharedQuery {
         throw isTooMuch
     }
 
+    /// Reads a window without an index, which scans all children: those that match are all kept, unless they are very
+    /// many. Then a part is kept that makes another scan rare.
+    private static func scan(
+        _ query: TreeQuery, _ limit: Int, _ path: TreePath, _ view: TreeView, _ memory: MemoryReservation
+    ) throws(Status) -> FilteredWindow {
+        var window: FilteredWindow
+        do throws(Status) {
+            window = try read(query, path, view, keysMax: keysMax[0])
+        } catch {
+            if error != TreeView.isTooLarge { throw error }
+            let reserve = FilteredWindow.scannedReserve
+            // The read keeps up to twice as many.
+            let (kept, isOverflow) = limit.addingReportingOverflow(reserve)
+            if isOverflow || kept > Limits.treeWindowKeysMax / 2 { throw TreeView.isTooLarge }
+            if kept * 2 > keysMax[0], !memory.resize(to: kept * 2 * FilteredWindow.bytesMin) { throw isTooMuch }
+            window = try read(query, path, view, reserve: reserve)
+        }
+        if !memory.resize(to: window.sizeBytes) { throw isTooMuch }
+        return window
+    }
+
+    /// - Parameter reserve: the number of children that are kept beyond the limit; nil for the usual number, which
+    ///   without an index is all of them.
     /// - Throws: RESOURCE_EXHAUSTED when the window is too large.
     static func read(
         _ query: TreeQuery, _ path: TreePath, _ view: TreeView, readsMax: Int = .max,
-        keysMax: Int = Limits.treeWindowKeysMax
+        keysMax: Int = Limits.treeWindowKeysMax, reserve: Int? = nil
     ) throws(Status) -> FilteredWindow {
         var wider = query
         let isIndexed = try view.isIndexed(query, at: path)
-        // Without an index each read scans all children. Therefore all children that match are kept.
-        wider.limit = isIndexed ? query.limit.map { $0 + FilteredWindow.reserve(for: $0) } : nil
+        let keepsAll = !isIndexed && reserve == nil
+        wider.limit = keepsAll ? nil : query.limit.map { $0 + (reserve ?? FilteredWindow.reserve(for: $0)) }
         let found = try view.keys(of: wider, at: path, readsMax: readsMax, keysMax: keysMax)
         return FilteredWindow(
             query, positions: found.children.map { FilteredWindow.Position(value: $0.value, key: $0.key) },
-            isComplete: wider.limit.map { found.children.count < $0 } ?? true, keepsAll: !isIndexed)
+            isComplete: wider.limit.map { found.children.count < $0 } ?? true, keepsAll: keepsAll, reserve: reserve)
     }
 }

@@ -30,7 +30,8 @@ SECRETS = {
     "reader": "a secret of one who only reads",
     "other": "the secret of another project's administrator",
 }
-PEOPLE = ["nobody", "ann", *SECRETS]
+#: The stranger is a user of another project with the same name as one of this project.
+PEOPLE = ["nobody", "ann", "stranger", *SECRETS]
 #: None: without an override.
 OVERRIDES: list[Any] = [None, "null", {"uid": "ann"}, {"uid": "bob"}]
 READS = ["GET", "HEAD", "events", "shallow"]
@@ -48,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 def is_allowed(person: str, override: Any, place: str, writes: bool) -> bool:
     if override is not None and person not in SECRETS:
         return False
-    if person == "other" or (person == "reader" and writes):
+    if person in ("other", "stranger") or (person == "reader" and writes):
         return False
     if person in SECRETS and override is None:
         return True
@@ -59,6 +60,8 @@ def is_allowed(person: str, override: Any, place: str, writes: bool) -> bool:
 
 
 def secret(person: str) -> str | None:
+    if person == "stranger":
+        return signed("ann", aud="elsewhere")
     return signed(person) if person == "ann" else SECRETS.get(person)
 
 
@@ -111,7 +114,8 @@ def connected(server: Program, person: str, override: Any) -> Wire | None:
     elif override is not None:
         body["authvar"] = override
     answer = wire.call("gauth" if person in SECRETS or override is not None else "auth", body)
-    assert (answer["s"] == "ok") == (override is None or person in SECRETS), answer
+    is_accepted = person in SECRETS or (override is None and person != "stranger")
+    assert (answer["s"] == "ok") == is_accepted, answer
     if answer["s"] == "ok":
         return wire
     wire.close()

@@ -6,8 +6,10 @@ import base64
 import hashlib
 import hmac
 import http.server
+import itertools
 import json
 import secrets
+import string
 import subprocess
 import threading
 import time
@@ -124,7 +126,9 @@ def server(tmp_path: Path, keys: Keys) -> Iterator[Program]:
     (tmp_path / "owner.secret").write_text("owner-" + SECRET)
     (tmp_path / "reader.secret").write_text("reader-" + SECRET)
     auth = {
-        "issuers": [{"issuer": "https://id.example", "audience": "app", "jwks": f"http://127.0.0.1:{keys.port}/keys"}],
+        "issuers": [
+            {"issuer": "https://id.example", "audience": "app", "jwks": f"http://127.0.0.1:{keys.port}/keys", "project": "p"}
+        ],
         "keys": [{"id": "own", "secretFile": "token.secret"}, {"publicKeyFile": "public.pem", "issuer": "backend"}],
         "credentials": [
             {"name": "owner", "secretFile": "owner.secret"},
@@ -188,6 +192,26 @@ def test_an_issuers_tokens(server: Program, keys: Keys) -> None:
         pytest.param(lambda: signed(claims(iss="https://evil.example")), id="another issuer"),
         pytest.param(lambda: signed(claims(iss="backend")), id="an issuer with another key"),
         pytest.param(lambda: signed(claims(sub="")), id="without subject"),
+        pytest.param(lambda: signed(claims(sub=5, user_id="alice")), id="a number as subject"),
+        pytest.param(lambda: signed(claims(aud=["app", 5])), id="a number as audience"),
+        pytest.param(lambda: signed(claims(exp=10**300)), id="endless"),
+        pytest.param(lambda: signed(claims(exp=1e300)), id="endless in another form"),
+        pytest.param(lambda: signed(claims(iat=-1)), id="before 1970"),
+        pytest.param(lambda: signed(claims(auth_time="now")), id="a string as time"),
+        pytest.param(lambda: own('{"alg":"HS256","alg":"HS256"}'), id="two algorithms"),
+        pytest.param(lambda: own('{"alg":"HS256","kid":5}'), id="a number as key ID"),
+        pytest.param(lambda: own('{"alg":"HS256","crit":["b64"],"b64":false}'), id="critical extensions"),
+        pytest.param(lambda: own('{"alg":"none"}'), id="signed without an algorithm"),
+        pytest.param(lambda: own('{"alg":"hs256"}'), id="an algorithm in lower case"),
+        pytest.param(lambda: own(more=',"sub":"bob"'), id="two subjects"),
+        pytest.param(lambda: own(more=',"a":{"b":1,"b":2}'), id="a duplicate in a claim"),
+        pytest.param(lambda: own(HEADER + "{}"), id="two headers"),
+        pytest.param(lambda: own() + "=", id="padding behind the signature"),
+        pytest.param(lambda: own().replace(".", " .", 1), id="white space behind the header"),
+        pytest.param(lambda: " " + own(), id="white space before it"),
+        pytest.param(lambda: own().replace(".", "=.", 1), id="padding behind the header"),
+        pytest.param(lambda: own(change=loose), id="bits behind the signature"),
+        pytest.param(lambda: own(change=lambda text: text.replace("-", "+").replace("_", "/")), id="the other alphabet"),
         pytest.param(lambda: signed(claims(), kid="unknown"), id="unknown key"),
         pytest.param(lambda: jwt.encode(claims(), None, "none"), id="unsigned"),
         pytest.param(lambda: confused(public_pem(RSA)), id="RSA key as secret"),
@@ -214,6 +238,36 @@ def confused(key: bytes) -> str:
     text = part({"alg": "HS256", "typ": "JWT", "kid": "a"}) + "." + part(claims())
     digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
     return text + "." + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+HEADER = '{"alg":"HS256","typ":"JWT"}'
+
+
+def own(header: str = HEADER, more: str = "", change: Any = None) -> str:
+    """A token of the server's own key, written by hand; `change` is made to its signature."""
+
+    def part(of: bytes) -> str:
+        return base64.urlsafe_b64encode(of).rstrip(b"=").decode()
+
+    # A signature that has a character in which the alphabets differ.
+    for number in itertools.count():
+        payload = f'{{"iss":"hearth","sub":"alice","exp":{int(time.time()) + 600},"n":{number}{more}}}'
+        text = part(header.encode()) + "." + part(payload.encode())
+        signature = part(hmac.new(SECRET.encode(), text.encode(), hashlib.sha256).digest())
+        if {"-", "_"} & set(signature):
+            return text + "." + (change(signature) if change else signature)
+    raise AssertionError
+
+
+def loose(signature: str) -> str:
+    """The same bytes: the last character has bits that belong to none."""
+    alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    return signature[:-1] + alphabet[alphabet.index(signature[-1]) + 1]
+
+
+def test_a_token_that_is_written_by_hand(server: Program) -> None:
+    assert get(server, "users/alice", own()) is NOT_FOUND
+    assert get(server, "users/alice", own(' { "alg" : "HS256" } ')) is NOT_FOUND
 
 
 def tampered() -> str:

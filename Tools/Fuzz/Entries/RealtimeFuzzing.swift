@@ -24,7 +24,7 @@ package enum RealtimeFuzzing {
         do throws(Status) {
             service = try RealtimeService(
                 RealtimeService.Configuration(), provider: MemoryStoreProvider(),
-                authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool)
+                authenticator: Authenticator(isEmulator: true, project: "p", IdentityConfiguration()), pool: pool)
             namespace = try service.namespace("n")
         } catch { preconditionFailure("no service: \(error)") }
         var client = RealtimeFuzzClient(StreamFuzzing.loop, service, namespace)

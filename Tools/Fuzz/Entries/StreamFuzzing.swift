@@ -39,7 +39,7 @@ package enum StreamFuzzing {
         let registry = DatabaseRegistry(provider: MemoryStoreProvider())
         let service = FirestoreService(
             registry: registry, pool: pool, options: FirestoreService.Options(),
-            authenticator: Authenticator(isEmulator: true), access: AccessControl(isEmulator: true))
+            authenticator: Authenticator(isEmulator: true, project: "p"), access: AccessControl(isEmulator: true))
         let database: Database
         do throws(Status) {
             database = try registry.database(DatabaseName(project: "p", database: "(default)"))
