@@ -17,7 +17,7 @@ import Testing
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
         "treequery", "websocket", "realtime", "databaserules", "changes", "triggers", "patterns", "endpoint",
-        "export",
+        "export", "documentstore", "treestore",
     ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
@@ -46,6 +46,8 @@ import Testing
             TriggerFuzzing.fuzzDefinitions(seed)
             TriggerFuzzing.fuzzPatterns(seed)
             EndpointFuzzing.fuzz(seed)
+            StoredFuzzing.fuzzDatabase(seed)
+            StoredFuzzing.fuzzNamespace(seed)
         }
     }
 
