@@ -7,7 +7,8 @@ let fuzzing: [Target] = [
     .executableTarget(
         name: "HearthFuzz",
         dependencies: [
-            "HearthFuzzing", "HearthBundle", "HearthDocuments", "HearthFirestoreServer", "HearthNetwork",
+            "HearthFuzzing", "HearthClientFuzzing", "HearthBundle", "HearthDocuments", "HearthFirestoreServer",
+            "HearthNetwork",
             "HearthRealtimeServer", "HearthRules", "HearthTree", "HearthWebSocket", "HearthWire",
         ], path: "Tools/Fuzz/Program",
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
@@ -251,6 +252,12 @@ let package = Package(
                 "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
                 "HearthFirestoreServer", "HearthRealtimeServer", "HearthTraffic", "HearthTriggers",
             ], path: "Tools/Fuzz/Entries"),
+        .target(
+            name: "HearthClientFuzzing",
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthTree", "HearthWebSocket", "HearthHTTPClient",
+                "HearthTransport", "HearthApp", "HearthDatabase",
+            ], path: "Tools/Fuzz/ClientEntries"),
 
         // Tests, one folder a target.
         // Authorities and certificates, for tests of more than one module.
@@ -396,7 +403,7 @@ let package = Package(
             name: "HearthTransportTests",
             dependencies: [
                 "HearthModel", "HearthTLS", "HearthNetwork", "HearthHTTPClient", "HearthTransport", "HearthWebSocket",
-                "HearthTestCertificates", "COpenSSL", "HearthTestSupport",
+                "HearthTestCertificates", "COpenSSL", "HearthClientFuzzing", "HearthTestSupport",
             ],
             path: "Tests/HearthTransportTests"),
         .testTarget(
@@ -417,7 +424,8 @@ let package = Package(
         .testTarget(
             name: "HearthDatabaseTests",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthTree", "HearthDatabase", "HearthTestSupport",
+                "HearthModel", "HearthApp", "HearthTree", "HearthCache", "HearthDatabase", "HearthClientFuzzing",
+                "HearthTestSupport",
             ],
             path: "Tests/HearthDatabaseTests"),
         // The guide's samples, compiled and run against a server in the test's process.

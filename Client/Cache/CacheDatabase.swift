@@ -69,6 +69,13 @@ package final class CacheDatabase {
         return status
     }
 
+    /// A stored number that is counted on from.
+    /// - Throws: DATA_LOSS, noted, for one that can't be: counting on from it could overflow.
+    package func counter(_ number: Int64, max: Int64 = 1 << 53) throws(Status) -> Int64 {
+        if 0...max ~= number { return number }
+        throw damaged("The cache \(path) has a number that is none of its own: \(number).")
+    }
+
     /// Notes that the contents of the file cannot be read.
     package func damaged(_ message: String) -> Status {
         let status = Status(.dataLoss, message)

@@ -76,7 +76,7 @@ package final class Database: Sendable {
         self.clock = clock
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
+        let version = try Self.version(of: snapshot)
         clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
         recoverySince = Atomic(try PointInTimeRecovery.since(in: snapshot))
         streamSweep = StreamSweep(clock: clock)
@@ -114,6 +114,21 @@ package final class Database: Sendable {
     }
 
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
+
+    /// A time that is stored under a name, in microseconds since 1970; 0 when there is none.
+    /// - Throws: DATA_LOSS for what is no time of the years 1970 to 9999: sums with it could overflow.
+    static func time(at key: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64 {
+        guard let bytes = try snapshot.get(.meta, key) else { return 0 }
+        let time = decode(bytes)
+        guard bytes.count == 8, isTime(time) else {
+            throw Status(.dataLoss, "The record '\(String(decoding: key, as: UTF8.self))' of the database is damaged.")
+        }
+        return time
+    }
+
+    static func isTime(_ microseconds: Int64) -> Bool {
+        microseconds >= 0 && microseconds <= Timestamp.microsecondsRange.upperBound
+    }
 
     package var catalog: IndexCatalog { currentCatalog.value }
     /// The newest commit, and its monotonic time.
@@ -188,7 +203,7 @@ package final class Database: Sendable {
 
     /// The version of the last commit that a snapshot shows, in microseconds since 1970; 0 before the first.
     package static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
-        try snapshot.get(.meta, versionKey).map(decode) ?? 0
+        try time(at: versionKey, in: snapshot)
     }
 
     /// The state at the version of a commit, for those who go on with what they were shown: the present with its read time, when
@@ -232,7 +247,7 @@ package final class Database: Sendable {
         let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
             catalog: catalog, owner: self, history: changes.history)
-        if version < (try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0) { throw Self.tooOld }
+        if version < (try Feed.forgottenVersion(in: snapshot)) { throw Self.tooOld }
         return view
     }
 

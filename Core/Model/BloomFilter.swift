@@ -32,6 +32,9 @@ import Glibc
 
     private let bitCount: Int
 
+    /// A filter has some dozens at most; each look-up takes so many steps.
+    private static let hashCountMax = 1000
+
     /// An empty filter.
     /// - Parameters:
     ///   - count: how many hashes will be put in; above 0.
@@ -47,9 +50,9 @@ import Glibc
 
     /// A filter from a peer; nil when its parts are inconsistent.
     package init?(bitmap: [UInt8], padding: Int, hashCount: Int) {
-        guard (0...7).contains(padding), hashCount >= 0, bitmap.isEmpty ? padding == 0 : hashCount > 0 else {
-            return nil
-        }
+        guard (0...7).contains(padding), (0...Self.hashCountMax).contains(hashCount),
+            bitmap.isEmpty ? padding == 0 : hashCount > 0
+        else { return nil }
         self.bitmap = bitmap
         self.padding = padding
         self.hashCount = hashCount

@@ -9,6 +9,9 @@
     /// 9999-12-31T23:59:59Z, in seconds since 1970.
     @usableFromInline package static let secondsMax: Int64 = 253_402_300_799
 
+    /// The microseconds since 1970 of years 1 to 9999.
+    package static let microsecondsRange = secondsMin * 1_000_000...secondsMax * 1_000_000 + 999_999
+
     @inlinable
     package init(microseconds: Int64) {
         self.microseconds = microseconds
@@ -32,7 +35,11 @@
 
     /// Nanoseconds within the second: 0..<1,000,000,000, a multiple of 1,000.
     @inlinable
-    package var nanoseconds: Int64 { (microseconds - seconds * 1_000_000) * 1000 }
+    package var nanoseconds: Int64 {
+        // Not by the seconds: their microseconds are less than the least number when that is the instant.
+        let rest = microseconds % 1_000_000
+        return (rest < 0 ? rest + 1_000_000 : rest) * 1000
+    }
 
     @inlinable
     package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool { lhs.microseconds < rhs.microseconds }

@@ -1,6 +1,6 @@
 import COpenSSL
 
-enum WebSocketKey {
+package enum WebSocketKey {
     /// 22 characters for 16 bytes, and two characters of padding.
     static func isValid(_ key: String) -> Bool {
         let bytes = Array(key.utf8)
@@ -17,7 +17,7 @@ enum WebSocketKey {
 
     /// Proves that the server has read the request and supports WebSocket. Source: RFC 6455, 4.2.2.
     /// - Throws: 500 when OpenSSL has no SHA-1, as with some policies of cryptography.
-    static func accept(_ key: String) throws(WebSocketHandshakeFailure) -> String {
+    package static func accept(_ key: String) throws(WebSocketHandshakeFailure) -> String {
         let string = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var digest = [UInt8](repeating: 0, count: 20)
         let isDone = EVP_Digest(string, string.count, &digest, nil, EVP_sha1(), nil) == 1

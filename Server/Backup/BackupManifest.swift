@@ -135,8 +135,14 @@ package struct BackupManifest: Sendable, Equatable {
         }
         for entry in try Self.required(root, "files").elements() { files.append(try Self.file(entry)) }
         var paths: Set<String> = []
-        for file in allFiles where !paths.insert(file.path).inserted {
-            throw root.failure("The file \(file.path) has two entries.")
+        var sizeBytes = 0
+        for file in allFiles {
+            if !paths.insert(file.path).inserted { throw root.failure("The file \(file.path) has two entries.") }
+            // Two such numbers do not overflow, and a sum that is too large goes no further.
+            sizeBytes += file.bytes
+            if sizeBytes > Self.bytesMax {
+                throw root.failure("The files have more than \(Self.bytesMax) bytes together.")
+            }
         }
     }
 

@@ -9,7 +9,7 @@ import HearthModel
 ///     and with format 2: count of the state before (4) · state before · state after
 ///
 /// Numbers are big-endian; a state that there is not has no bytes.
-struct QueuedEvent: Equatable {
+package struct QueuedEvent: Equatable {
     var author: [UInt8]
     var states: States?
 
@@ -52,7 +52,7 @@ struct QueuedEvent: Equatable {
     }
 
     /// - Throws: DATA_LOSS for bytes that are no record.
-    init(_ bytes: [UInt8]) throws(Status) {
+    package init(_ bytes: [UInt8]) throws(Status) {
         var position = 1
         guard let format = bytes.first, format == Self.plain || format == Self.withStates,
             let author = Self.part(bytes, &position)

@@ -54,8 +54,14 @@ enum TreeEventRecords: EventRecords {
     private static func put(
         count: Int, _ event: Delivery.Event, in transaction: any StoreTransaction
     ) throws(Status) {
-        let bytes = withUnsafeBytes(of: UInt32(count).bigEndian) { Array($0) }
+        let bytes = withUnsafeBytes(of: UInt32(clamping: count).bigEndian) { Array($0) }
         try transaction.put(.meta, key(countMark, event.version, event.key), bytes)
+    }
+
+    /// How many queues refer to a record. A damaged count is the least that is stored: the settlement of an event must not fail, and a
+    /// queue whose record is gone gives its event up.
+    private static func count(_ bytes: [UInt8]) -> Int {
+        bytes.count == 4 ? max(2, bytes.reduce(0) { $0 << 8 | Int($1) }) : 2
     }
 
     /// Deletes an event from a queue, and with the last reference what it refers to.
@@ -66,7 +72,7 @@ enum TreeEventRecords: EventRecords {
         guard let queuedBytes = try queue.remove(event, in: transaction) else { return nil }
         let countKey = key(countMark, event.version, event.key)
         if let bytes = try transaction.get(.meta, countKey) {
-            let count = bytes.reduce(0) { $0 << 8 | Int($1) } - 1
+            let count = Self.count(bytes) - 1
             if count > 1 {
                 try put(count: count, event, in: transaction)
             } else {
@@ -92,7 +98,7 @@ enum TreeEventRecords: EventRecords {
         guard try transaction.get(.meta, recordKey) == nil else {
             // It waits for another trigger, too.
             let known = try transaction.get(.meta, key(countMark, event.version, event.key))
-            try put(count: (known.map { $0.reduce(0) { $0 << 8 | Int($1) } } ?? 1) + 1, event, in: transaction)
+            try put(count: (known.map(Self.count) ?? 1) + 1, event, in: transaction)
             return reference
         }
         var record = letter.record

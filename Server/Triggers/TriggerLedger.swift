@@ -218,6 +218,7 @@ package final class TriggerLedger: Sendable {
     private func newQueue(of id: TriggerID, in transaction: any StoreTransaction) throws(Status) -> Queue {
         let counter = [Self.mark]
         let number = try transaction.get(.meta, counter).map { Self.number($0) } ?? 1
+        guard number < .max else { throw Status(.dataLoss, "The number of the next trigger is damaged.") }
         try transaction.put(.meta, counter, Self.bytes(number + 1))
         try transaction.put(.meta, counter + Array(id.name.utf8), Self.bytes(number))
         return Queue(number: number)

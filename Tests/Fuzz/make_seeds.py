@@ -436,6 +436,8 @@ def trigger_seeds() -> None:
     for name, answer in answers.items():
         write("endpoint", name, answer)
     http2_seeds()
+    stored_seeds()
+    client_seeds()
     export_seeds()
 
 
@@ -472,6 +474,90 @@ def http2_seeds() -> None:
         write("http2", name, bytes([number % 6, number % 4]) + content)
     for number in range(12):
         write("http2output", f"choices{number}", random.Random(number).randbytes(40 << number % 6))
+
+
+def stored_seeds() -> None:
+    """What is done with a store, and changes of its records: see StoredFuzzing.swift."""
+    greatest, least = b"\x7f" + b"\xff" * 7, b"\x80" + bytes(7)
+    changes = {
+        "flip": bytes([0, 0, 3, 8, 0x80, 0, 0, 20, 3, 0x40]),
+        "number": bytes([1, 0, 5, 0]) + greatest,
+        "cut": bytes([2, 0, 1, 4, 2, 0, 9, 0]),
+        "value": bytes([3, 0, 7, 5]) + b"\x01\x02abc",
+        "key": bytes([4, 0, 2, 0, 0xFF, 4, 0, 30, 5, 1]),
+        "record": bytes([5, 3, 7]) + b"version" + bytes([8]) + least + bytes([6, 0, 4]),
+        "none": b"",
+    }
+    for target, uses in (("documentstore", 8), ("treestore", 4)):
+        for use, (name, change) in enumerate(changes.items()):
+            write(target, name, bytes([use % uses]) + change)
+
+
+def client_seeds() -> None:
+    """What servers answer to the Swift clients."""
+
+    def frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
+        return len(content).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + content
+
+    def field(name: bytes, value: bytes) -> bytes:
+        return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+    # The first byte: the size of the pieces, and whether SETTINGS come before.
+    fields = b"\x88" + field(b"content-type", b"application/grpc")
+    head = frame(1, 4, 1, fields)
+    message = b"\0\0\0\0\3abc"
+    end = frame(1, 5, 1, field(b"grpc-status", b"0"))
+    failure = field(b"grpc-status", b"7") + field(b"grpc-message", b"no%20%C3%A9%")
+    compressed = frame(1, 4, 1, fields + field(b"grpc-encoding", b"gzip"))
+    answers = {
+        "whole": head + frame(0, 0, 1, message) + end,
+        "error": frame(1, 5, 1, fields + failure),
+        "compressed": compressed + frame(0, 0, 1, b"\1\0\0\0\4\x1f\x8b\x08\0") + end,
+        "large": head + frame(0, 0, 1, b"\0\xff\xff\xff\xffab"),
+        "reset": head + frame(3, 0, 1, b"\0\0\0\x0b"),
+        "goaway": frame(7, 0, 0, bytes(8) + b"bye") + frame(6, 0, 0, b"12345678"),
+        "continuation": frame(1, 0, 1, fields[:6])
+        + frame(9, 4, 1, fields[6:])
+        + frame(8, 0, 0, b"\x7f\xff\xff\xff")
+        + frame(5, 4, 1, b"\0\0\0\2" + fields),
+    }
+    for name, answer in answers.items():
+        write("grpcclient", name, b"\xff" + answer)
+    settings = frame(4, 0, 0, b"\0\3\0\0\0\1\0\4\0\1\0\0")
+    padded = frame(0, 8, 1, b"\2" + message + b"\0\0")
+    write("grpcclient", "pieces", b"\x03" + settings + head + padded + end)
+    write("grpcclient", "other", b"\xfeHTTP/1.1 400 Bad Request\r\n\r\n")
+
+    greeting = '{"t":"c","d":{"t":"h","d":{"ts":1700000000000,"v":"5","s":"x"}}}'
+
+    def reply(number: int, status: str = "ok", data: str = "{}") -> str:
+        return '{"t":"d","d":{"r":%d,"b":{"s":"%s","d":%s}}}' % (number, status, data)
+
+    def push(action: str, path: str, data: str, tag: str = "") -> str:
+        return '{"t":"d","d":{"a":"%s","b":{"p":"%s","d":%s%s}}}' % (action, path, data, tag)
+
+    replies = [reply(number) for number in range(1, 10)]
+    query = '{"t":"d","d":{"a":"c","b":{"p":"list","q":{"i":"n","l":2,"vf":"q"}}}}'
+    sessions = {
+        "answers": replies,
+        "data": replies[:2]
+        + [push("d", "a", '{"b":{"c":2},"n":1.5,".priority":"p"}'), push("m", "a", '{"b/c":null,"n":3}')]
+        + replies[2:8],
+        "windows": replies[:2]
+        + [
+            push("d", "list", '{"p":{"n":1},"q":{"n":2}}', ',"t":1'),
+            push("m", "list", '{"q":null,"z":{"n":9}}', ',"t":1'),
+            push("d", "list", '{"b":1}', ',"t":2'),
+        ],
+        "ranges": replies[:2] + [push("rm", "list", '[{"s":"a","e":"c/d","m":{"b":1}},{"m":5}]')],
+        "refused": [reply(1, "permission_denied", '"no"'), reply(5, "datastale", '"x"'), query],
+        "revoked": ['{"t":"d","d":{"a":"ac","b":{"s":"expired_token","d":"x"}}}'],
+        "frames": ["3", '{"t":"d","d":{"a":"d",', '"b":{"p":"a",', '"d":7}}}', "0", "12", "{}"],
+        "shutdown": ['{"t":"c","d":{"t":"s","d":"gone"}}', '{"t":"c","d":{"t":"e","d":"note"}}'],
+        "wrong": ["{}", '{"t":"d"}', '{"t":"d","d":{"a":"d","b":{}}}', "[1,2]"],
+    }
+    for name, lines in sessions.items():
+        write("databaseclient", name, "\n".join([greeting, *lines]).encode())
 
 
 def export_seeds() -> None:

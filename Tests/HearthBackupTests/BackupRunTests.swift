@@ -131,6 +131,7 @@ struct BackupRunTests {
         #"{"format":1,"hearth":"1","started":"","finished":"","databases":[],"files":[{"file":"../a","bytes":1,"sha256":""}]}"#,
         #"{"format":1,"hearth":"1","started":"","finished":"","databases":[],"files":[{"file":"a","bytes":-1,"sha256":""}]}"#,
         #"{"format":1,"hearth":"1","started":"","finished":"","databases":[{"file":"a","bytes":1,"sha256":""}],"files":[]}"#,
+        #"{"format":1,"hearth":"1","started":"","finished":"","databases":[],"files":[{"file":"a","bytes":9007199254740992,"sha256":""},{"file":"b","bytes":1,"sha256":""}]}"#,
     ])
     func manifestsThatAreWrongAreRefused(json: String) {
         #expect(throws: Status.self) { try BackupManifest(parsing: Array(json.utf8)) }

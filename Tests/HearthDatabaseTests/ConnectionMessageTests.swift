@@ -32,6 +32,26 @@ struct ConnectionMessageTests {
         }
     }
 
+    /// A difference to such a clock could not be added to a time.
+    @Test(arguments: ["-9223372036854775808", "-1", "9223372036854775807", "253402300800000", "1.5", "\"1\""])
+    func impossibleClocks(_ milliseconds: String) {
+        #expect(throws: TreeDataError.self) {
+            try message(#"{"t":"c","d":{"t":"h","d":{"ts":\#(milliseconds),"s":"x"}}}"#)
+        }
+    }
+
+    /// What walks down to the location is recursive.
+    @Test func locationsThatAreTooDeep() {
+        let path = Array(repeating: "a", count: 200_000).joined(separator: "/")
+        for body in [
+            #"{"a":"d","b":{"p":"\#(path)","d":1}}"#, #"{"a":"m","b":{"p":"x","d":{"\#(path)":1}}}"#,
+            #"{"a":"rm","b":{"p":"x","d":[{"s":"\#(path)","m":1}]}}"#, #"{"a":"c","b":{"p":"\#(path)"}}"#,
+            #"{"a":"rm","b":{"p":"x","d":[{"e":"\#(path)","m":1}]}}"#,
+        ] {
+            #expect(throws: TreeDataError.self) { try message(#"{"t":"d","d":\#(body)}"#) }
+        }
+    }
+
     @Test func replies() throws {
         func reply(_ string: String) throws -> WireReply {
             guard case .reply(let reply) = try message(string) else { throw TreeDataError("no reply") }

@@ -9,6 +9,13 @@ import Testing
         (.max, 0, nil), (.min, 0, nil),
     ]
 
+    /// Tokens and damaged files have any number.
+    @Test(arguments: [Int64.min, .min + 1, -1, 0, .max]) func anyNumberIsSecondsAndNanoseconds(_ microseconds: Int64) {
+        let time = Timestamp(microseconds: microseconds)
+        #expect((0..<1_000_000_000).contains(time.nanoseconds) && time.nanoseconds.isMultiple(of: 1000))
+        #expect(time.seconds &* 1_000_000 &+ time.nanoseconds / 1000 == microseconds)
+    }
+
     @Test(arguments: instants.indices) func floorsToMicroseconds(_ index: Int) {
         let instant = Self.instants[index]
         let time = Timestamp(seconds: instant.seconds, nanoseconds: instant.nanoseconds)

@@ -17,7 +17,7 @@ import Testing
     static let targets = [
         "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
         "treequery", "websocket", "realtime", "databaserules", "changes", "triggers", "patterns", "endpoint",
-        "export", "http2", "http2output",
+        "export", "http2", "http2output", "documentstore", "treestore",
     ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRejected(_ target: String) throws {
@@ -48,6 +48,8 @@ import Testing
             TriggerFuzzing.fuzzDefinitions(seed)
             TriggerFuzzing.fuzzPatterns(seed)
             EndpointFuzzing.fuzz(seed)
+            StoredFuzzing.fuzzDatabase(seed)
+            StoredFuzzing.fuzzNamespace(seed)
         }
     }
 

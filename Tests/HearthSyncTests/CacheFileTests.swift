@@ -342,6 +342,24 @@ struct CacheFileTests {
         #expect(damage.message.contains("at least 38"))
     }
 
+    @Test(
+        "Numbers that are counted on from: DATA_LOSS, and the next opening moves the file aside",
+        arguments: [
+            "highest_target_id = 2147483647", "highest_sequence_number = 9223372036854775807",
+            "highest_batch_id = 9223372036854775807", "target_count = -9223372036854775808",
+        ])
+    func damagedNumbers(_ change: String) throws {
+        let folder = try filledFolder()
+        let database = try CacheDatabase(path: folder.files().database)
+        try database.execute("UPDATE globals SET \(change)")
+        database.close()
+        #expect(code { _ = try folder.open() } == .dataLoss)
+        let cache = try folder.open()
+        #expect(cache.damage != nil)
+        try write(cache, "a/1")
+        #expect(try asideFiles(folder).count == 1)
+    }
+
     @Test("Damage found in use is DATA_LOSS, and the next opening moves the file aside")
     func damageInUse() throws {
         let folder = try filledFolder()

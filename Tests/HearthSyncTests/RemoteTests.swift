@@ -59,6 +59,7 @@ struct RemoteTests {
         #expect(isUsable([1], 0, 1) && isUsable([1], 7, 3))
         #expect(!isUsable([1], 8, 1) && !isUsable([1], -1, 1) && !isUsable([1], 0, -1) && !isUsable([1], 0, 0))
         #expect(!isUsable([], 0, 0) && !isUsable([], 1, 1))
+        #expect(isUsable([1], 0, 1000) && !isUsable([1], 0, 1001) && !isUsable([1], 0, .max))
         #expect(WatchChangeAggregator.usableFilter(nil) == nil)
     }
 

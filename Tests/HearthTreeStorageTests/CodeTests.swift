@@ -62,6 +62,15 @@ import Testing
             }
         }
         #expect(throws: Status.self) { try TreeRecord(stored: [0x07]) }
+        for number in [Double.nan, .infinity, -.infinity] {
+            // Nobody stores them, and JSON has no form for them.
+            let record = try TreeRecord(stored: TreeRecord(.double(number), priority: .double(number)).bytes)
+            #expect(throws: Status.self) { try record.value { () throws(Status) in [] } }
+            #expect(throws: Status.self) { try record.priority }
+            var code: [UInt8] = []
+            IndexCode.append(.double(number), to: &code)
+            #expect(throws: Status.self) { try IndexCode.value(code[...]) }
+        }
         #expect(throws: Status.self) { try PathCode.end(of: [2, 65, 66], from: 0) }
         #expect(throws: Status.self) { try PathCode.end(of: [1, 0, 0, 0, 0], from: 0) }
         #expect(throws: Status.self) { try PathCode.end(of: [3], from: 0) }

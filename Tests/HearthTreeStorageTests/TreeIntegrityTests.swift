@@ -57,6 +57,17 @@ import Testing
         #expect(found.contains("A node without children has a priority: /zzz."))
     }
 
+    @Test(arguments: [Int64.max, .min, -1]) func aDamagedVersionIsNotOpened(_ version: Int64) throws {
+        let store = MemoryStore()
+        try store.write { transaction throws(Status) in
+            try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(version))
+        }
+        let status = #expect(throws: Status.self) {
+            try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        }
+        #expect(status?.code == .dataLoss)
+    }
+
     @Test func damagedRecords() throws {
         let found = try damage { transaction throws(Status) in
             try transaction.put(.entries, [1, 9, 9], TreeRecord(1, priority: nil).bytes)

@@ -277,6 +277,21 @@ struct TreeEventsTests {
         #expect(try tree.recordCount() == 0)
     }
 
+    /// The number of queues that refer to a record, in a damaged file: the events are settled all the same.
+    @Test(arguments: [[], [1], [0x80, 0, 0, 0, 0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 0]])
+    func aDamagedNumberOfReferences(_ bytes: [UInt8]) throws {
+        let definitions = try (0..<2).map { try treeDefinition("t\($0)", "a/{id}") }
+        let store = MemoryStore()
+        let tree = try EventTree(definitions, store: store)
+        defer { tree.database.close() }
+        try tree.write([TreeChange(path: "a/b", node: Node(1))])
+        let event = try #require(try tree.source(definitions[0]).events(after: nil, countMax: 1).first)
+        let key = Array("r".utf8) + TreeMeta.encode(event.version) + event.key
+        try store.write { transaction throws(Status) in try transaction.put(.meta, key, bytes) }
+        for definition in definitions { try tree.settle(tree.source(definition), [event]) }
+        #expect(try tree.recordCount() == 0)
+    }
+
     @Test func recordsAreReadAsTheyWereWritten() throws {
         for record in [
             TreeEventRecord(kind: .created, author: .own([]), content: .data([])),

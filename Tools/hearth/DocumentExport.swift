@@ -128,7 +128,10 @@ final class DocumentExport: @unchecked Sendable {
         let before = documentCount
         connection.begin("RunAggregationQuery", request.protobuf()) { [progress] bytes throws(Status) in
             let fields = try RunAggregationQueryResponse(protobuf: bytes).result?.aggregateFields
-            if case .integer(let number)? = fields?["n"] { progress.setTotal(before + Int(number)) }
+            // The server may say anything.
+            if case .integer(let number)? = fields?["n"], 0...1 << 53 ~= number {
+                progress.setTotal(before + Int(number))
+            }
         } _: { _ in
         }
     }

@@ -1,3 +1,4 @@
+import HearthModel
 import HearthTree
 
 /// A message of the server.
@@ -45,13 +46,26 @@ extension WireMessage {
         }
     }
 
+    /// Of the times that a server may have, so that sums with their difference to the machine's clock don't overflow: the years 1970 to
+    /// 9999.
+    private static let millisecondsRange: ClosedRange<Int64> = 0...253_402_300_799_999
+
+    /// A location in a message. One that no server has would overflow the stack of what walks down to it.
+    private static func path(_ string: String?) throws(TreeDataError) -> TreePath {
+        let path = TreePath(string ?? "")
+        guard path.count <= Limits.treeDepthMax + 1 else { throw malformed }
+        return path
+    }
+
     private static let malformed = TreeDataError("a message is not of the protocol")
 
     private static func control(_ message: Members) throws(TreeDataError) -> WireMessage {
         switch try message.value("t")?.string {
         case "h":
             let data = try Members(message.string, in: message.range("d"))
-            guard let milliseconds = try data.value("ts")?.integer, let session = try data.value("s")?.string else {
+            guard let milliseconds = try data.value("ts")?.integer, millisecondsRange.contains(milliseconds),
+                let session = try data.value("s")?.string
+            else {
                 throw malformed
             }
             return .handshake(
@@ -76,7 +90,7 @@ extension WireMessage {
     private static func push(_ message: Members) throws(TreeDataError) -> WireMessage {
         guard let action = try message.value("a")?.string else { throw malformed }
         let body = try Members(message.string, in: message.range("b"))
-        let path = TreePath(try body.value("p")?.string ?? "")
+        let path = try path(try body.value("p")?.string)
         let tag = try body.value("t")?.integer.map { Int(clamping: $0) }
         switch action {
         case "d":
@@ -87,7 +101,7 @@ extension WireMessage {
         case "m":
             var members: [(path: TreePath, node: Node)] = []
             for (name, range) in try TreeJSON.members(body.string, in: body.range("d")) {
-                members.append((TreePath(name), try TreeJSON.node(body.string, in: range)))
+                members.append((try self.path(name), try TreeJSON.node(body.string, in: range)))
             }
             return .merge(members, path: path, tag: tag)
         case "rm": return .ranges(try ranges(body), path: path, tag: tag)
@@ -110,8 +124,9 @@ extension WireMessage {
             }
             ranges.append(
                 ListenRange(
-                    start: try range.value("s")?.string.map { TreePath($0) },
-                    end: try range.value("e")?.string.map { TreePath($0) }, node: node ?? .empty))
+                    start: try range.value("s")?.string.map { (string) throws(TreeDataError) in try path(string) },
+                    end: try range.value("e")?.string.map { (string) throws(TreeDataError) in try path(string) },
+                    node: node ?? .empty))
         }
         return ranges
     }

@@ -106,8 +106,13 @@ package struct IntegrityCheck {
 
     private mutating func number(_ key: [UInt8]) throws(Status) -> Int64? {
         guard let bytes = try snapshot.get(.meta, key) else { return nil }
-        if bytes.count != 8 { note("meta: \(String(decoding: key, as: UTF8.self)) has \(bytes.count) bytes, not 8") }
-        return Database.decode(bytes)
+        let number = Database.decode(bytes)
+        if bytes.count != 8 {
+            note("meta: \(String(decoding: key, as: UTF8.self)) has \(bytes.count) bytes, not 8")
+        } else if !Database.isTime(number) {
+            note("meta: \(String(decoding: key, as: UTF8.self)) is \(number), which is no commit's time")
+        }
+        return number
     }
 
     // MARK: Documents and their entries

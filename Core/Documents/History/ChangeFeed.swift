@@ -142,7 +142,7 @@ package struct ChangeFeed {
 
     /// The first version that a snapshot's history still has, in microseconds since 1970; 0 when it has all.
     package static func earliest(in snapshot: any Snapshot) throws(Status) -> Int64 {
-        try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
+        try Feed.forgottenVersion(in: snapshot)
     }
 
     /// Fails when the next commit is out of the retention.

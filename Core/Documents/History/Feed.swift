@@ -74,7 +74,7 @@ package enum Feed {
 
     /// Changes up to this version are not known any more; 0 when all are.
     package static func forgottenVersion(in snapshot: any Snapshot) throws(Status) -> Int64 {
-        try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
+        try Database.time(at: Database.earliestKey, in: snapshot)
     }
 
     /// The version of the first change that is known; nil when none is.
@@ -126,6 +126,8 @@ package enum Feed {
             if value.count >= 8 { previous = Int64(bigEndian: value.loadUnaligned(as: Int64.self)) }
         }
         guard let previous else { throw .failedPrecondition("The requested 'read_time' is too old.") }
+        // Otherwise who follows the chain back would never come to its end.
+        guard previous < version else { throw Status(.dataLoss, "The history of a document is damaged.") }
         return previous
     }
 

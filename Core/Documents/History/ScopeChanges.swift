@@ -176,13 +176,13 @@ extension ReadView {
     /// this version, or the history begins with it. A database that was restored from a backup has lost the versions
     /// after it.
     package func knows(_ earlier: Int64) throws(Status) -> Bool {
-        let begin = try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
+        let begin = try Feed.forgottenVersion(in: snapshot)
         if earlier <= begin { return earlier == begin }
         return try snapshot.count(.feed, Feed.range(of: earlier), limit: 1) > 0
     }
 
     /// Whether all changes after a version are still known.
     package func reaches(_ earlier: Int64) throws(Status) -> Bool {
-        earlier >= (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0)
+        earlier >= (try Feed.forgottenVersion(in: snapshot))
     }
 }

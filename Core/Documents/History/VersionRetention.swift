@@ -33,7 +33,7 @@ enum PointInTimeRecovery {
 
     /// The earliest version that was kept when it was switched on; 0 while it is off.
     static func since(in snapshot: any Snapshot) throws(Status) -> Int64 {
-        try snapshot.get(.meta, key).map(Database.decode) ?? 0
+        try Database.time(at: key, in: snapshot)
     }
 
     /// Switches it on or off. Switching on what is on changes nothing.

@@ -15,6 +15,8 @@ import HearthWire
 /// changes.
 enum CatalogStore {
     static let key = Array("catalog".utf8)
+    /// More than are ever used, so that a number of damaged bytes can be counted on.
+    private static let idMax = UInt32.max / 2
 
     static func load(from snapshot: any Snapshot) throws(Status) -> IndexCatalog {
         guard let bytes = try snapshot.get(.meta, key) else { return IndexCatalog() }
@@ -23,10 +25,13 @@ enum CatalogStore {
         let overrides = maps(fields["overrides"])
         let changes = maps(fields["changes"])
         let removed = maps(fields["removed"])
+        guard let next = fields["next"].map({ number($0, 0...Int64(idMax)) }) ?? 1 else {
+            throw Status(.dataLoss, "The index catalog contains a number of the next index that can't be.")
+        }
         let catalog = IndexCatalog(
             definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override),
             changes: changes.compactMap(change), removed: removed.compactMap(definition),
-            nextID: integer(fields["next"]).map { UInt32(clamping: $0) } ?? 1)
+            nextID: UInt32(next))
         // The entries of a definition that is left out would be strays, and would no longer be maintained.
         guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count,
             catalog.changes.count == changes.count, catalog.removed.count == removed.count
@@ -70,7 +75,7 @@ enum CatalogStore {
     }
 
     private static func definition(_ map: MapValue) -> IndexDefinition? {
-        guard let id = integer(map["id"]), let collectionID = string(map["collection"]),
+        guard let id = number(map["id"], 0...Int64(idMax)), let collectionID = string(map["collection"]),
             let scope = string(map["scope"]).flatMap(IndexDefinition.Scope.init),
             let state = string(map["state"]).flatMap(IndexDefinition.State.init)
         else { return nil }
@@ -79,8 +84,9 @@ enum CatalogStore {
             guard let path = path(field["path"]), let kind = kind(field) else { return nil }
             fields.append(IndexField(path: path, kind: kind))
         }
+        if fields.isEmpty { return nil }
         return IndexDefinition(
-            id: UInt32(clamping: id), collectionID: collectionID, scope: scope, fields: fields,
+            id: UInt32(id), collectionID: collectionID, scope: scope, fields: fields,
             nameDescending: map["name"] == .boolean(true), state: state)
     }
 
@@ -102,7 +108,7 @@ enum CatalogStore {
         case "ASCENDING": .ascending
         case "DESCENDING": .descending
         case "CONTAINS": .contains
-        case "VECTOR": .vector(dimension: Int(integer(map["dimension"]) ?? 0))
+        case "VECTOR": number(map["dimension"], 0...Int64(Int32.max)).map { .vector(dimension: Int($0)) }
         default: nil
         }
     }
@@ -128,6 +134,7 @@ enum CatalogStore {
 
     private static func override(_ map: MapValue) -> FieldOverride? {
         guard let collectionID = string(map["collection"]) else { return nil }
+        guard let offset = map["offset"].map({ number($0, 0...Int64(Int32.max)) }) ?? 0 else { return nil }
         let indexes = maps(map["indexes"]).compactMap { index -> FieldOverride.Index? in
             guard let scope = string(index["scope"]).flatMap(IndexDefinition.Scope.init), let kind = kind(index) else {
                 return nil
@@ -137,7 +144,7 @@ enum CatalogStore {
         let isTimeToLive = map["ttl"] == .boolean(true)
         return FieldOverride(
             collectionID: collectionID, path: path(map["path"]), indexes: indexes,
-            timeToLive: isTimeToLive ? .init(offsetSeconds: integer(map["offset"]) ?? 0) : nil)
+            timeToLive: isTimeToLive ? .init(offsetSeconds: offset) : nil)
     }
 
     private static func encode(_ change: IndexCatalog.Change) -> MapValue {
@@ -172,8 +179,10 @@ enum CatalogStore {
         if case .string(let string)? = value { string } else { nil }
     }
 
-    private static func integer(_ value: Value?) -> Int64? {
-        if case .integer(let number)? = value { number } else { nil }
+    /// Nil for what is none, or out of range: whoever calculates with it must not overflow.
+    private static func number(_ value: Value?, _ range: ClosedRange<Int64>) -> Int64? {
+        guard case .integer(let number)? = value, range.contains(number) else { return nil }
+        return number
     }
 
     private static func path(_ value: Value?) -> FieldPath? {

@@ -58,7 +58,7 @@ extension CommitPipeline {
             return false
         }
         // Earlier changes are no longer known: everything may have been deleted.
-        if version < (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0) { return true }
+        if version < (try Feed.forgottenVersion(in: snapshot)) { return true }
         if readSet.documents.count > bounds.documentsMax { return true }
         for key in readSet.documents {
             meter.chargeDocument(0)

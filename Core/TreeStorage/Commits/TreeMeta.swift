@@ -24,7 +24,12 @@ enum TreeMeta {
 
     static func version(in snapshot: any Snapshot) throws(Status) -> Int64 {
         guard let bytes = try snapshot.get(.meta, version) else { return 0 }
-        return Int64(bitPattern: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        let time = Int64(bitPattern: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        // What comes after it must not overflow.
+        guard bytes.count == 8, 0...Timestamp.microsecondsRange.upperBound ~= time else {
+            throw Status(.dataLoss, "The record of the tree's last commit is damaged.")
+        }
+        return time
     }
 
     static func id(_ bytes: some Sequence<UInt8>) -> UInt32 { bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }

@@ -29,6 +29,7 @@ final class TreeIndexBuilder: @unchecked Sendable {
         finished = []
         return try store.write { transaction throws(Status) in
             var next = try transaction.get(.meta, TreeMeta.nextIndex).map { TreeMeta.id($0) } ?? 0
+            guard next < UInt32.max / 2 else { throw Status(.dataLoss, "The number of the next index is damaged.") }
             var all: [TreeIndex] = indexes.all.filter { $0.state == .going }
             var present: [TreeIndexLikeness: TreeIndex] = [:]
             for index in indexes.kept { present[index.likeness] = index }

@@ -88,7 +88,9 @@ enum IndexCode {
         case number:
             let ordered = bytes[(start + 1)...].prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
             let bits = ordered >> 63 == 1 ? ordered ^ (1 << 63) : ~ordered
-            return .scalar(.double(Double(bitPattern: bits)))
+            let double = Double(bitPattern: bits)
+            guard double.isFinite else { throw damaged }
+            return .scalar(.double(double))
         case string:
             var utf8: [UInt8] = []
             var position = start + 1

@@ -159,7 +159,11 @@ struct TreeRecord: Equatable {
         case Kind.no: return .bool(false)
         case Kind.yes: return .bool(true)
         case Kind.integer: return .integer(try number())
-        case Kind.double: return .double(Double(bitPattern: UInt64(bitPattern: try number())))
+        case Kind.double:
+            let double = Double(bitPattern: UInt64(bitPattern: try number()))
+            // JSON has no other, so that none was stored.
+            guard double.isFinite else { throw damaged }
+            return .double(double)
         case Kind.string:
             guard start <= end else { throw damaged }
             return .string(String(decoding: bytes[start..<end], as: UTF8.self))

@@ -20,7 +20,10 @@ struct PageToken: Sendable {
         guard let bytes = Self.decode(string), bytes.count >= 16, Self.number(bytes[0..<8]) == fingerprint else {
             throw .invalidArgument("invalid page token")
         }
-        readTime = Timestamp(microseconds: Int64(bitPattern: Self.number(bytes[8..<16])))
+        let microseconds = Int64(bitPattern: Self.number(bytes[8..<16]))
+        // Anyone can make a token: its checksum is no secret.
+        guard Timestamp.microsecondsRange.contains(microseconds) else { throw .invalidArgument("invalid page token") }
+        readTime = Timestamp(microseconds: microseconds)
         position = Array(bytes[16...])
     }
 

@@ -25,7 +25,8 @@ struct RulesetKey: Sendable, Hashable, Comparable {
         guard fileName.hasSuffix(Self.suffix), bytes.count == 16 + 1 + 36 + Self.suffix.utf8.count,
             bytes[16] == UInt8(ascii: "-"),
             let time = Int64(String(decoding: bytes[..<16], as: UTF8.self), radix: 16),
-            time >= 0
+            // The next ruleset's time is greater.
+            0...Timestamp.microsecondsRange.upperBound ~= time
         else { return nil }
         let id = String(decoding: bytes[17..<53], as: UTF8.self)
         guard Self.isID(id) else { return nil }

@@ -1,4 +1,5 @@
 import Foundation
+import HearthCache
 import HearthModel
 import HearthTestSupport
 import HearthTree
@@ -120,6 +121,28 @@ struct EngineDiskTests {
         #expect(second.clock.reports.count == 1)
         second.observe("a")
         #expect(second.take() == [])
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.contains { $0.hasPrefix("realtime.sqlite.damaged-") })
+        second.engine.close(.closed)
+    }
+
+    /// Numbers that are counted on from.
+    @Test(arguments: [
+        "UPDATE queries SET last_use = 9223372036854775806", "UPDATE queries SET id = 9223372036854775807",
+    ])
+    func damagedNumbersAreRefused(_ change: String) throws {
+        let folder = TemporaryFolder()
+        let first = try EngineFixture(#"{"a":1}"#, folder: folder.path)
+        first.observe("a")
+        first.run()
+        first.engine.close(.closed)
+        let database = try CacheDatabase(path: folder.path + "/realtime.sqlite")
+        try database.execute(change)
+        database.close()
+        let status = #expect(throws: Status.self) { try EngineFixture(folder: folder.path, connects: false) }
+        #expect(status?.code == .dataLoss)
+        let second = try EngineFixture(folder: folder.path, connects: false)
+        second.observe("a")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(names.contains { $0.hasPrefix("realtime.sqlite.damaged-") })
         second.engine.close(.closed)

@@ -1,3 +1,4 @@
+import HearthClientFuzzing
 import HearthFuzzing
 import Glibc
 import HearthBundle
@@ -33,6 +34,10 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "triggers": { TriggerFuzzing.fuzzDefinitions($0) },
     "patterns": { TriggerFuzzing.fuzzPatterns($0) },
     "export": { ExportFuzzing.fuzz($0) },
+    "documentstore": { StoredFuzzing.fuzzDatabase($0) },
+    "treestore": { StoredFuzzing.fuzzNamespace($0) },
+    "grpcclient": { GRPCClientFuzzing.fuzz($0) },
+    "databaseclient": { DatabaseClientFuzzing.fuzz($0) },
     "endpoint": { EndpointFuzzing.fuzz($0) },
 ]
 

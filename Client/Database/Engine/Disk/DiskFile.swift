@@ -30,7 +30,8 @@ final class DiskFile {
     }
 }
 
-/// The tables. Of the contents nothing is examined but SQLite's own structures: `Disk` goes on without what it cannot read.
+/// The tables. Of the contents nothing is examined but SQLite's own structures, and the numbers that are counted on from: `Disk` goes on
+/// without what else it cannot read.
 private struct RealtimeCache: CacheContents {
     /// "HRTD"
     private static let applicationID = 0x4852_5444
@@ -54,6 +55,10 @@ private struct RealtimeCache: CacheContents {
     var configuration: String { "" }
     /// A file that was closed in order is believed.
     var checkedSizeBytesMax: Int { 0 }
-    func readAll(_ database: CacheDatabase) throws(Status) {}
+    func readAll(_ database: CacheDatabase) throws(Status) {
+        try DiskQueries.checkNumbers(in: database)
+        _ = try DiskWrites(database: database).lastID()
+    }
+
     func prepare(_ database: CacheDatabase) throws(Status) {}
 }

@@ -39,9 +39,10 @@ final class DiskQueries {
     func load() throws(Status) {
         try database.rows("SELECT id, path, query, is_complete, last_use FROM queries") { row throws(Status) in
             let query = try self.query(row.bytes(2))
+            let lastUse = try Self.lastUse(row.integer(4), in: database)
             let loaded = Query(
-                id: row.integer(0), path: TreePath(row.string(1)), query: query, isComplete: row.integer(3) != 0,
-                lastUse: row.integer(4))
+                id: try database.counter(row.integer(0)), path: TreePath(row.string(1)), query: query,
+                isComplete: row.integer(3) != 0, lastUse: lastUse)
             self.keep(loaded)
             self.lastID = max(self.lastID, loaded.id)
             if loaded.lastUse != Self.inUse { self.clock = max(self.clock, loaded.lastUse) }
@@ -54,6 +55,19 @@ final class DiskQueries {
         for query in all where !query.isComplete {
             try database.run("DELETE FROM leaves WHERE space = ?", .integer(query.id))
             try remove(query)
+        }
+    }
+
+    private static func lastUse(_ number: Int64, in database: CacheDatabase) throws(Status) -> Int64 {
+        number == inUse ? number : try database.counter(number)
+    }
+
+    /// - Throws: DATA_LOSS when a number is none that can be counted on from.
+    static func checkNumbers(in database: CacheDatabase) throws(Status) {
+        try database.rows("SELECT id, last_use FROM queries") { row throws(Status) in
+            _ = try database.counter(row.integer(0))
+            _ = try lastUse(row.integer(1), in: database)
+            return true
         }
     }
 

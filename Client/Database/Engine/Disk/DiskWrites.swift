@@ -38,7 +38,7 @@ struct DiskWrites {
     }
 
     func lastID() throws(Status) -> Int64 {
-        try database.first("SELECT max(id) FROM writes") { $0.integer(0) } ?? 0
+        try database.counter(try database.first("SELECT max(id) FROM writes") { $0.integer(0) } ?? 0)
     }
 
     private func write(_ row: CacheRow) throws(Status) -> PendingWrite {

@@ -16,10 +16,11 @@ struct CacheGlobals: Equatable {
             SELECT highest_target_id, highest_sequence_number, highest_batch_id, last_snapshot_version, target_count
             FROM globals
             """
-        ) { row in
+        ) { row throws(Status) in
             (
-                Int32(truncatingIfNeeded: row.integer(0)), row.integer(1), Int(row.integer(2)), row.time(3),
-                Int(row.integer(4))
+                Int32(try database.counter(row.integer(0), max: Int64(Int32.max / 2))),
+                try database.counter(row.integer(1)), Int(try database.counter(row.integer(2))), row.time(3),
+                Int(try database.counter(row.integer(4)))
             )
         }
         guard let found else {

@@ -46,6 +46,11 @@ struct FirestoreCache: CacheContents {
 
     /// Reads what the pages hold. A row that cannot be read would make every later use of it fail.
     func readAll(_ database: CacheDatabase) throws(Status) {
+        _ = try CacheGlobals(database)
+        try database.rows("SELECT sequence_number FROM index_states") { row throws(Status) in
+            _ = try database.counter(row.integer(0))
+            return true
+        }
         try database.decoding { () throws(Status) in
             try database.rows("SELECT key, fields FROM documents") { row throws(Status) in
                 _ = try CacheKey.decode(row.bytes(0), in: database)

@@ -62,7 +62,7 @@ final class SQLiteIndexManager: IndexManager {
                 WHERE user_id = ? AND index_id = ?
                 """, .integer(userID), .integer(indexes[position].id)
             ) { row throws(Status) in
-                indexes[position].sequenceNumber = row.integer(0)
+                indexes[position].sequenceNumber = try persistence.database.counter(row.integer(0))
                 indexes[position].offset = IndexOffset(
                     readTime: row.time(1), key: try CacheKey.decode(row.bytes(2), in: database),
                     largestBatchID: Int(row.integer(3)))
