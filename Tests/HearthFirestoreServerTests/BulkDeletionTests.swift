@@ -111,6 +111,40 @@ import Testing
         #expect(try TransferData.documents(database).keys.sorted() == ["c/10001"])
     }
 
+    private final class Events: EventRecorder {
+        private let sets = Atomic(0)
+        var count: Int { sets.load(ordering: .relaxed) }
+        func record(_ set: ChangeSet, by author: [UInt8], in transaction: any StoreTransaction) {
+            sets.add(1, ordering: .relaxed)
+        }
+        func ended(isDurable: Bool) {}
+        func clear(in transaction: any StoreTransaction) {}
+        var neededVersion: Int64? { nil }
+    }
+
+    /// A document with what is below it, also when it is missing, and a collection with what is below its documents; triggers get
+    /// no events.
+    @Test(arguments: [
+        ("a/1/b", ["a/1", "a/1/x/1", "a/10", "a/2", "ab/1", "q/missing/r/1"]),
+        ("a/1", ["a/10", "a/2", "ab/1", "q/missing/r/1"]), ("a", ["ab/1", "q/missing/r/1"]),
+        ("q/missing", ["a/1", "a/1/b/1", "a/1/b/1/c/1", "a/1/x/1", "a/10", "a/2", "ab/1"]),
+        ("none/1", ["a/1", "a/1/b/1", "a/1/b/1/c/1", "a/1/x/1", "a/10", "a/2", "ab/1", "q/missing/r/1"]),
+    ])
+    func aPathIsDeletedWithAllThatIsBelow(_ path: String, _ rest: [String]) async throws {
+        let database = try Database(name: DatabaseName(project: "p"), store: MemoryStore(), clock: SystemClock())
+        let all = ["a/1", "a/1/b/1", "a/1/b/1/c/1", "a/1/x/1", "a/10", "a/2", "ab/1", "q/missing/r/1"]
+        try await database.commit(all.map { write(database, $0) })
+        let events = Events()
+        database.setRecorder(events)
+        let deletion = try BulkDelete(database, at: ResourcePath(path.split(separator: "/").map(String.init)))
+        let before = events.count
+        let control = TransferControl()
+        try deletion.run(control)
+        #expect(events.count == before)
+        #expect(try TransferData.documents(database).keys.sorted() == rest)
+        #expect(control.progress.documentCount == all.count - rest.count)
+    }
+
     @Test func aDocumentThatATransactionHoldsIsWaitedFor() async throws {
         let clock = StoppedClock()
         let database = try await database(count: 10, clock: clock)

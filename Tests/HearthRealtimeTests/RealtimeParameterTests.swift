@@ -92,6 +92,17 @@ import Testing
         #expect(try RealtimeResource("/.settings/other.json") == .unknown)
     }
 
+    @Test func uploads() throws {
+        #expect(try RealtimeResource("/.upload") == .upload(.root))
+        #expect(try RealtimeResource("/a%20b/c/.upload") == .upload("a b/c"))
+        #expect(try RealtimeResource("/.settings/.upload") == .unknown)
+        #expect(try RealtimeResource("/.settings/rules/.upload") == .unknown)
+        for path in ["/a/.priority/.upload", "/a$/.upload"] {
+            #expect(throws: Status.self, "\(path)") { _ = try RealtimeResource(path) }
+        }
+        #expect(RealtimeResource.isIn("/.upload") && !RealtimeResource.isIn("/a.upload"))
+    }
+
     @Test(arguments: [
         ("shop.firebaseio.com", "shop"), ("SHOP.europe-west1.firebasedatabase.app:443", "shop"),
         ("shop.localhost:9000", "shop"), ("localhost:9000", nil), ("127.0.0.1:80", nil), ("", nil),

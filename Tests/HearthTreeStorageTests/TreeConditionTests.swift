@@ -80,6 +80,30 @@ import Testing
         #expect(outcome.commit != nil || isStale(outcome))
     }
 
+    /// The SDK for the web computes a wrong hash for some numbers. Its transactions on them are made, on small locations and on
+    /// those that are hashed beside the writer; the condition of another client is exact.
+    @Test(arguments: [1, 200])
+    func theHashOfTheWebSDKIsAcceptedFromSDKs(count: Int) throws {
+        let wrong = Node(.integer(9_007_199_254_740_991))
+        let neighbour = Node(.integer(9_007_199_254_740_992))
+        let value = children(count).setting(TreeKey("wrong"), to: wrong)
+        // Of this number the SDK has the bits of its neighbour.
+        let web = children(count).setting(TreeKey("wrong"), to: neighbour).hash
+        for _ in 0..<3 {
+            try database.write(TreeWrite(("a", value)))
+            #expect(isStale(database.begin(conditional("a", 1, ifHash: web)).wait()))
+            var write = conditional("a", 1, ifHash: "wrong")
+            write.condition?.isOfSDK = true
+            #expect(isStale(database.begin(write).wait()))
+            for hash in [web, value.hash] {
+                write.condition?.hash = hash
+                #expect(database.begin(write).wait().commit != nil)
+                #expect(isStale(database.begin(write).wait()))
+                try database.write(TreeWrite(("a", value)))
+            }
+        }
+    }
+
     /// Counters that several clients increment by conditional writes: no increment is lost.
     @Test func transactionsLoseNothing() throws {
         let seed = TestRun.seed()

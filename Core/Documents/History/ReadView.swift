@@ -85,7 +85,20 @@ extension ReadView {
         if let collectionID {
             return try IndexBuilder.documentKeys(of: collectionID, after: position, limit: limit, in: snapshot)
         }
-        let range = KeyRange(lower: position.map { $0 + [0] } ?? [], upper: nil)
+        return try documentKeys(in: KeyRange(lower: [], upper: nil), after: position, limit: limit)
+    }
+
+    /// The keys of documents below a document, or in a collection and below its documents, in the store's order.
+    /// - Parameter position: the last key of an earlier call.
+    package func documentKeys(below path: ResourcePath, after position: [UInt8]?, limit: Int) throws(Status)
+        -> [[UInt8]]
+    {
+        try documentKeys(in: KeyRange(prefix: DocumentKey.encodeSegments(path)), after: position, limit: limit)
+    }
+
+    private func documentKeys(in range: KeyRange, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]] {
+        var range = range
+        if let position { range.lower = position + [0] }
         let cursor = try snapshot.scan(.documents, range, reverse: false, values: false)
         defer { cursor.close() }
         var keys: [[UInt8]] = []

@@ -21,20 +21,30 @@ package struct NodeHashBuilder {
     private var string: [UInt8] = []
     /// Empty until the node has ended, and for an empty node.
     package private(set) var hash = ""
+    private let numbers: HashedNumbers
+    /// Whether the SDK for the web computes another hash (`HashedNumbers.web`). Found out with exact numbers.
+    package private(set) var differsOnWeb = false
 
-    package init() {}
+    package init(_ numbers: HashedNumbers = .exact) { self.numbers = numbers }
+
+    private mutating func note(_ value: Scalar?) {
+        if numbers == .exact, !differsOnWeb { differsOnWeb = HashedNumbers.differ(value) }
+    }
 
     /// An inner node begins.
     /// - Parameter key: nil for the node whose hash is computed.
     package mutating func open(_ key: TreeKey?, priority: Scalar?) {
+        note(priority)
         levels.append(Level(key: key, priority: priority, start: string.count))
-        NodeEncoding.append(priority: priority, to: &string)
+        NodeEncoding.append(priority: priority, to: &string, numbers: numbers)
     }
 
     package mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
+        note(priority)
+        note(value)
         let start = string.count
-        NodeEncoding.append(priority: priority, to: &string)
-        NodeEncoding.append(value, to: &string, isQuoted: false)
+        NodeEncoding.append(priority: priority, to: &string, numbers: numbers)
+        NodeEncoding.append(value, to: &string, isQuoted: false, numbers: numbers)
         let digest = sha1.digest(of: string[start...])
         string.removeSubrange(start...)
         add(key, priority, digest)

@@ -110,7 +110,10 @@ private struct RESTQueryReader {
             return TreeQuery.Bound(value: value.scalar, key: key, isInclusive: isInclusive)
         }
         guard case .string(let name) = parts[1] else { throw .notPrimitive }
-        return TreeQuery.Bound(value: value.scalar, key: .key(TreeKey(name)), isInclusive: isInclusive)
+        let bound = TreeKey(name)
+        // Over a socket `[MIN_NAME]` and `[MAX_NAME]` are the ends of all keys; here the service refuses them, too.
+        guard TreeLimits.standard.isValid(bound) else { throw .invalidBoundKey }
+        return TreeQuery.Bound(value: value.scalar, key: .key(bound), isInclusive: isInclusive)
     }
 
     func limit() throws(TreeDataError) -> (Int?, Bool) {

@@ -102,6 +102,7 @@ extension TreeQuery {
 extension TreeDataError {
     static let keyIndexType = TreeDataError("Provided key index type is invalid, must be string")
     static let notPrimitive = TreeDataError("Constraint index field must be a JSON primitive")
+    static let invalidBoundKey = TreeDataError("Constraint key field must be a valid key name")
 }
 
 extension TreeQuery.BoundKey {

@@ -12,6 +12,8 @@ package struct TreeWrite: Sendable {
         /// Whether the condition is checked before the guard. A client without the right to read the location would
         /// learn its value, so this is only for clients with the right.
         package var reveals: Bool
+        /// Whether an SDK has computed the hash: that for the web computes another one for some numbers.
+        package var isOfSDK = false
 
         package init(path: TreePath, hash: String, reveals: Bool) {
             self.path = path

@@ -342,12 +342,11 @@ extension TreeWriter {
             case .unknown: return request.attempts >= Limits.treeAttemptsMax ? false : nil
             }
         }
-        if let kept = shared.withLock({ $0.hashes.hash(of: condition.path, $0.changes) }) {
-            return UTF8Order.equal(kept, condition.hash)
+        if let kept = shared.withLock({ $0.hashes.hashes(of: condition.path, $0.changes) }) {
+            return kept.meet(condition)
         }
         do throws(Status) {
-            let hash = try view.hash(at: condition.path, sizeBytesMax: options.compareBytesMax)
-            return UTF8Order.equal(hash, condition.hash)
+            return try view.hashes(at: condition.path, sizeBytesMax: options.compareBytesMax).meet(condition)
         } catch {
             if error.code == .resourceExhausted { return nil }
             throw error

@@ -128,13 +128,13 @@ extension TreeWriter {
 
     private func comparison(_ request: TreeRequest, _ view: TreeView) throws(Status) -> TreeComparison? {
         guard let condition = request.write.condition else { return nil }
-        let kept = shared.withLock { $0.hashes.hash(of: condition.path, at: view.version, $0.changes) }
-        let hash = if let kept { kept } else { try view.hash(at: condition.path) }
+        let kept = shared.withLock { $0.hashes.hashes(of: condition.path, at: view.version, $0.changes) }
+        let hashes = if let kept { kept } else { try view.hashes(at: condition.path) }
         if kept == nil {
             options.counters.hashes.add(1, ordering: .relaxed)
-            shared.withLock { $0.hashes.keep(hash, of: condition.path, at: view.version) }
+            shared.withLock { $0.hashes.keep(hashes, of: condition.path, at: view.version) }
         }
-        return TreeComparison(version: view.version, isEqual: UTF8Order.equal(hash, condition.hash))
+        return TreeComparison(version: view.version, isEqual: hashes.meet(condition))
     }
 
     private func judgement(_ request: TreeRequest, _ view: TreeView) throws(Status) -> TreeJudgement? {

@@ -116,14 +116,23 @@ package final class TreeView: TreeData, @unchecked Sendable {
     /// The hash of all data at a location, as clients compute it; "" when there is none.
     /// - Throws: RESOURCE_EXHAUSTED when the data is more than `Limits.treeReadSizeBytesMax`.
     package func hash(at path: TreePath) throws(Status) -> String {
-        try hash(at: path, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        try hash(at: path, .exact, Limits.treeReadSizeBytesMax).hash
     }
 
-    func hash(at path: TreePath, sizeBytesMax: Int) throws(Status) -> String {
-        var builder = NodeHashBuilder()
+    /// The hash, and that of the SDK for the web where it differs.
+    func hashes(at path: TreePath, sizeBytesMax: Int = Limits.treeReadSizeBytesMax) throws(Status) -> TreeHashes {
+        let exact = try hash(at: path, .exact, sizeBytesMax)
+        if !exact.differsOnWeb { return TreeHashes(exact: exact.hash) }
+        return TreeHashes(exact: exact.hash, web: try hash(at: path, .web, sizeBytesMax).hash)
+    }
+
+    private func hash(
+        at path: TreePath, _ numbers: HashedNumbers, _ sizeBytesMax: Int
+    ) throws(Status) -> NodeHashBuilder {
+        var builder = NodeHashBuilder(numbers)
         var walk = try SubtreeWalk(PathCode.location(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
         try walk.run(&builder)
-        return builder.hash
+        return builder
     }
 
     /// The keys of children, in order, without reading the data below them.

@@ -5,7 +5,7 @@ import HearthRules
 import HearthWire
 
 /// `PUT /emulator/v1/projects/P:securityRules`: replaces the rules of a project while the server runs, as the rules
-/// testing libraries do. Only on servers for local development.
+/// testing libraries do; `GET` answers those in force. Only on servers for local development.
 package struct RulesHTTP: HTTPExtension {
     private let rules: RulesRegistry
 
@@ -21,6 +21,7 @@ package struct RulesHTTP: HTTPExtension {
         else { return false }
         switch (head.method, String(segments[4][colon...])) {
         case ("PUT", ":securityRules"): break
+        case ("GET", ":securityRules"): answer(exchange, project)
         case ("GET", ":ruleCoverage"): answer(exchange, project, isPage: false)
         case ("GET", ":ruleCoverage.html"): answer(exchange, project, isPage: true)
         default: return false
@@ -37,11 +38,35 @@ package struct RulesHTTP: HTTPExtension {
         return true
     }
 
+    /// The rules that decide on the project's default database, as Google's emulator answers them.
+    private func answer(_ exchange: HTTPExchange, _ project: String) {
+        let name = DatabaseName(project: project, database: DatabaseName.defaultDatabase)
+        var writer = JSONWriter()
+        writer.raw("{\"rules\":{\"files\":[{\"content\":")
+        writer.string(rules.ruleset(of: name)?.source ?? Self.openRules)
+        // The name by which firebase-tools sends them.
+        writer.raw(",\"name\":\"security.rules\"}]}}")
+        RESTCall(exchange, isStreaming: false, options: JSONOptions()).respond(writer.bytes)
+    }
+
+    /// What a server for local development without rules allows.
+    private static let openRules = """
+        rules_version = '2';
+        service cloud.firestore {
+          match /databases/{database}/documents {
+            match /{document=**} {
+              allow read, write: if true;
+            }
+          }
+        }
+        """
+
     /// The coverage of the project's rules by requests.
     private func answer(_ exchange: HTTPExchange, _ project: String, isPage: Bool) {
         let string = rules.measured(project)?.withCoverage { isPage ? RulesCoveragePage.html($0) : $0.json() }
         let type = isPage ? "text/html; charset=utf-8" : "application/json; charset=UTF-8"
-        let missing = "No rules were set for this project."
+        let missing =
+            "Coverage is counted for rules that are set by PUT \(exchange.head.path.prefix { $0 != ":" }):securityRules."
         exchange.respond(
             status: string == nil ? 404 : 200,
             headers: [HTTPHeader("content-type", string == nil ? "text/plain" : type)]

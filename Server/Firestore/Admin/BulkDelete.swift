@@ -36,14 +36,34 @@ extension AdminService {
 
 /// One deletion: of the documents that there are when it is made. Those that are created or changed later stay.
 ///
-/// Not a transaction: readers see a part of it. Listeners and triggers get its deletions as any others.
+/// Not a transaction: readers see a part of it. Listeners get its deletions as any others, and so do triggers unless it is that
+/// of a path.
 struct BulkDelete: Sendable {
+    /// Documents that are deleted one after another.
+    private enum Part: Sendable {
+        case all
+        /// The collections with an id.
+        case group(String)
+        /// Everything below a document, or in and below a collection.
+        case below(ResourcePath)
+        case document(ResourcePath)
+
+        func keys(_ view: ReadView, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]] {
+            switch self {
+            case .all: try view.documentKeys(of: nil, after: position, limit: limit)
+            case .group(let id): try view.documentKeys(of: id, after: position, limit: limit)
+            case .below(let path): try view.documentKeys(below: path, after: position, limit: limit)
+            case .document(let path): position == nil ? [DocumentKey.encode(path)] : []
+            }
+        }
+    }
+
     /// Documents that are looked at in one snapshot.
     private static let stepDocuments = 200
 
     private let database: Database
-    /// Nil for all documents.
-    private let collectionIDs: [String]?
+    private let parts: [Part]
+    private let makesEvents: Bool
     /// Documents of later versions stay.
     private let version: Int64
     let readTime: Timestamp
@@ -51,8 +71,21 @@ struct BulkDelete: Sendable {
     /// - Parameter collectionIDs: the collection groups; nil for all documents.
     /// - Throws: UNAVAILABLE when the database can't be read.
     init(_ database: Database, _ collectionIDs: [String]?) throws(Status) {
+        try self.init(database, collectionIDs?.map(Part.group) ?? [.all], makesEvents: true)
+    }
+
+    /// A document with all that is below it, or a collection with all that is below its documents. Triggers get no events, as
+    /// when a database is cleared.
+    /// - Throws: UNAVAILABLE when the database can't be read.
+    init(_ database: Database, at path: ResourcePath) throws(Status) {
+        try self.init(
+            database, path.isDocument ? [.below(path), .document(path)] : [.below(path)], makesEvents: false)
+    }
+
+    private init(_ database: Database, _ parts: [Part], makesEvents: Bool) throws(Status) {
         self.database = database
-        self.collectionIDs = collectionIDs
+        self.parts = parts
+        self.makesEvents = makesEvents
         let view = try database.view()
         (version, readTime) = (view.version, view.readTime)
     }
@@ -60,14 +93,14 @@ struct BulkDelete: Sendable {
     /// Deletes, on the calling thread: not on an event loop, nor on one of the workers.
     /// - Throws: CANCELLED; why a document could not be deleted, with the number of those that are.
     func run(_ control: TransferControl) throws(Status) {
-        let estimate = try database.documentCount(of: collectionIDs, control)
+        let estimate = try count(control)
         control.update { progress in
             progress.estimatedDocumentCount = estimate
             progress.phase = .processing
         }
         // Who changes or deletes a document meanwhile is not an obstacle.
-        let run = CommitRun(database, makesEvents: true, control) { $0.code == .failedPrecondition }
-        let rest = Rest(database, collectionIDs, version: version, control)
+        let run = CommitRun(database, makesEvents: makesEvents, control) { $0.code == .failedPrecondition }
+        let rest = Rest(database, parts, version: version, control)
         do throws(Status) {
             try run.write { () throws(Status) in try rest.next() }
         } catch {
@@ -80,11 +113,21 @@ struct BulkDelete: Sendable {
         }
     }
 
+    /// How many documents there are about, in steps, so that no snapshot is held for long.
+    private func count(_ control: TransferControl) throws(Status) -> Int {
+        var count = 0
+        for part in parts {
+            count += try Database.countInSteps(control) { position, limit throws(Status) in
+                try part.keys(try database.view(), after: position, limit: limit)
+            }
+        }
+        return count
+    }
+
     /// The documents that are still to be deleted; belongs to the deletion's thread.
     private final class Rest {
         private let database: Database
-        /// Collection groups; nil for all documents.
-        private var groups: ArraySlice<String?>
+        private var parts: ArraySlice<Part>
         /// Documents of later versions stay.
         private let version: Int64
         private let control: TransferControl
@@ -93,9 +136,9 @@ struct BulkDelete: Sendable {
         private var count = 0
         private var sizeBytes = 0
 
-        init(_ database: Database, _ collectionIDs: [String]?, version: Int64, _ control: TransferControl) {
+        init(_ database: Database, _ parts: [Part], version: Int64, _ control: TransferControl) {
             self.database = database
-            groups = collectionIDs.map { ArraySlice($0.map(Optional.some)) } ?? [nil]
+            self.parts = parts[...]
             self.version = version
             self.control = control
         }
@@ -103,12 +146,12 @@ struct BulkDelete: Sendable {
         func next() throws(Status) -> CommitRun.Item? {
             while true {
                 if let item = found.popFirst() { return item }
-                guard let group = groups.first else { return nil }
+                guard let part = parts.first else { return nil }
                 try control.check()
                 let view = try database.view()
-                let keys = try view.documentKeys(of: group, after: position, limit: BulkDelete.stepDocuments)
+                let keys = try part.keys(view, after: position, limit: BulkDelete.stepDocuments)
                 position = keys.last
-                if keys.isEmpty { groups.removeFirst() }
+                if keys.isEmpty { parts.removeFirst() }
                 for key in keys { try take(key, view) }
                 report()
             }

@@ -82,14 +82,14 @@ package struct RESTFrontEnd: HTTPHandler {
 
     /// `DELETE /emulator/v1/projects/P/databases/D/documents`
     private func clear(_ exchange: HTTPExchange) {
-        let segments = exchange.head.path.split(separator: "/").map { URLCoding.decode($0) ?? "" }
-        guard segments.count == 7, segments[2] == "projects", segments[4] == "databases", segments[6] == "documents"
+        let segments = URLCoding.segments(exchange.head.path).map { URLCoding.decode($0) ?? "" }
+        guard segments.count == 8, segments[3] == "projects", segments[5] == "databases", segments[7] == "documents"
         else {
             return string(exchange, 404, "Not Found\n")
         }
         let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
         service.answer(call) { () throws(Status) in
-            let name = DatabaseName(project: segments[3], database: segments[5])
+            let name = DatabaseName(project: segments[4], database: segments[6])
             guard let database = try service.database(name, for: call, again: { clear(exchange) }) else { return }
             // The database was never written: there is nothing to clear, and nothing to create.
             if !database.exists { return call.respond(EmptyMessage()) }

@@ -11,14 +11,25 @@ extension Database {
     func documentCount(of collectionIDs: [String]?, _ control: TransferControl) throws(Status) -> Int {
         var count = 0
         for id in collectionIDs?.map(Optional.some) ?? [nil] {
-            var last: [UInt8]?
-            repeat {
-                try control.check()
-                let keys = try view().documentKeys(of: id, after: last, limit: Self.countStep)
-                count += keys.count
-                last = keys.count < Self.countStep ? nil : keys.last
-            } while last != nil
+            count += try Self.countInSteps(control) { position, limit throws(Status) in
+                try view().documentKeys(of: id, after: position, limit: limit)
+            }
         }
+        return count
+    }
+
+    /// - Parameter keys: returns the next keys behind a position.
+    static func countInSteps(
+        _ control: TransferControl, _ keys: (_ position: [UInt8]?, _ limit: Int) throws(Status) -> [[UInt8]]
+    ) throws(Status) -> Int {
+        var count = 0
+        var last: [UInt8]?
+        repeat {
+            try control.check()
+            let found = try keys(last, countStep)
+            count += found.count
+            last = found.count < countStep ? nil : found.last
+        } while last != nil
         return count
     }
 }

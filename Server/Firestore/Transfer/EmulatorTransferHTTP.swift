@@ -6,7 +6,9 @@ import HearthNetwork
 import HearthWire
 
 /// `POST /emulator/v1/projects/P:export`, `:import` and `:bulkDelete`, also below `…/databases/D`, as firebase-tools call
-/// them; answered when all is done. Only on servers for local development: any folder of the machine may be named.
+/// them, and `DELETE /emulator/v1/projects/P/databases/D/documents/PATH`, by which the Emulator UI deletes a document with all
+/// that is below it, or a collection. Answered when all is done. Only on servers for local development: any folder of the
+/// machine may be named.
 package struct EmulatorTransferHTTP: HTTPExtension {
     private enum Verb: String {
         case export, `import`, bulkDelete
@@ -23,6 +25,10 @@ package struct EmulatorTransferHTTP: HTTPExtension {
 
     package func begin(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
+        if head.method == "DELETE", let segments = Self.pathSegments(head.path) {
+            delete(segments, exchange)
+            return true
+        }
         // As in Google's emulator, forms are not answered: pages may post them anywhere.
         guard head.method == "POST", let verb = Self.verb(head.path),
             !Self.isForm(head.firstValue("content-type") ?? "")
@@ -46,6 +52,63 @@ package struct EmulatorTransferHTTP: HTTPExtension {
             }
         }
         return true
+    }
+
+    // MARK: Deletion of a path
+
+    /// Those of `/emulator/v1/projects/P/databases/D/documents/PATH`, percent-encoded; nil for other paths, also for that of
+    /// the whole database, which `RESTFrontEnd` answers.
+    private static func pathSegments(_ path: String) -> [String]? {
+        guard path.utf8.starts(with: "/emulator/v1/projects/".utf8) else { return nil }
+        let segments = URLCoding.segments(path)
+        guard segments.count > 8, segments[5] == "databases", segments[7] == "documents" else { return nil }
+        return segments
+    }
+
+    /// - Parameter segments: of the path, the first one empty.
+    private func delete(_ segments: [String], _ exchange: HTTPExchange) {
+        let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
+        exchange.collectBody(limitBytes: Limits.transferRequestBytesMax) { [self] result in
+            do throws(Status) {
+                _ = try result.get()
+                let name = try Self.name(segments)
+                admin.background({ status in call.onLoop { call.finish(status) } }) {
+                    delete(name) { result in
+                        call.onLoop {
+                            switch result {
+                            case .success: call.respond(EmptyMessage())
+                            case .failure(let status): call.finish(status)
+                            }
+                        }
+                    }
+                }
+            } catch {
+                call.finish(error)
+            }
+        }
+    }
+
+    private static func name(_ segments: [String]) throws(Status) -> ResourceName {
+        var decoded: [String] = []
+        for segment in segments.dropFirst(3) {
+            // An encoded slash is no separator.
+            guard let part = URLCoding.decode(segment), !part.utf8.contains(UInt8(ascii: "/")) else {
+                throw .invalidArgument("The path segment \"\(segment)\" is not the name of a collection or document.")
+            }
+            decoded.append(part)
+        }
+        return try ResourceName(parsing: decoded.joined(separator: "/"))
+    }
+
+    private func delete(_ name: ResourceName, _ done: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        do throws(Status) {
+            let database = try service.registry.database(name.database)
+            // It was never written: there is nothing to delete, and nothing to create.
+            if !database.exists { return done(.success(())) }
+            try transfers.delete(try BulkDelete(database, at: name.path), TransferControl(), done)
+        } catch {
+            done(.failure(error))
+        }
     }
 
     private static func isForm(_ type: String) -> Bool {

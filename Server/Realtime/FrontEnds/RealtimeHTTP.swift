@@ -3,7 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 
-/// The Realtime Database over REST: everything whose path ends in `.json`.
+/// The Realtime Database over REST: everything whose path ends in `.json` or `/.upload`.
 ///
 /// The checks run in this order: the address and its parameters, the identity, the namespace, the body, the rules,
 /// missing indexes. Source: the REST reference of the Realtime Database.
@@ -109,6 +109,16 @@ package struct RealtimeHTTP: HTTPExtension {
                 RealtimeWriting(
                     service: service, call: call, namespace: namespace, identity: identity, path: path,
                     condition: condition
+                ).begin()
+            }
+        case (.upload(let path), "POST"):
+            guard let form = UploadForm(contentType: call.head.firstValue("content-type")) else {
+                throw .invalidArgument("Expected multipart/form-data with a boundary, and a file in it.")
+            }
+            step = { [service] namespace, identity in
+                RealtimeWriting(
+                    service: service, call: call, namespace: namespace, identity: identity, path: path,
+                    condition: nil, form: form
                 ).begin()
             }
         case (.rules, "GET"), (.rules, "HEAD"), (.rules, "PUT"),

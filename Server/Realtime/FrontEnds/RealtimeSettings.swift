@@ -11,8 +11,11 @@ struct RealtimeSettings: Sendable {
 
     func serve(_ resource: RealtimeResource, _ namespace: RealtimeNamespace, _ identity: RealtimeIdentity) {
         let writes = call.method == "PUT" || call.method == "POST"
+        // The Emulator UI asks for the databases without a credential.
+        // Source: firebase-tools-ui, src/components/Database/DatabaseContainer.tsx.
+        let isOpen = resource == .databases && service.isEmulator
         do throws(Status) {
-            try service.access.requireAdministrator(identity, of: namespace, writes: writes)
+            if !isOpen { try service.access.requireAdministrator(identity, of: namespace, writes: writes) }
         } catch {
             return call.failAfterBody(error)
         }
@@ -33,7 +36,7 @@ struct RealtimeSettings: Sendable {
                         let answer = try listDatabases()
                         call.onLoop { [call] in call.respond(answer) }
                     }
-                case .data, .unknown: throw .notFound("There is nothing at \(call.head.path).")
+                case .data, .upload, .unknown: throw .notFound("There is nothing at \(call.head.path).")
                 }
             } catch {
                 call.fail(error, http: call.exchange.isBodyTooLarge ? 413 : nil)

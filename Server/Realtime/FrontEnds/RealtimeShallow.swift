@@ -29,7 +29,14 @@ struct RealtimeShallow {
             }
             if output.count >= Self.pieceBytes { try write(&output) }
         }
-        if isFirst { output += Array((query == nil ? "null" : "{}").utf8) } else { output.append(UInt8(ascii: "}")) }
+        if isFirst {
+            // Firebase's tools leave out namespaces that answer null to a query. Source: firebase-tools,
+            // src/emulator/hubExport.ts.
+            let isNothing = query == nil ? true : try !view.exists(at: path)
+            output += Array((isNothing ? "null" : "{}").utf8)
+        } else {
+            output.append(UInt8(ascii: "}"))
+        }
         try write(&output)
     }
 

@@ -5,7 +5,7 @@ import HearthRules
 import HearthTree
 import HearthTreeStorage
 
-/// A PUT, PATCH, POST or DELETE: one atomic write.
+/// A PUT, PATCH, POST, DELETE or an upload: one atomic write.
 ///
 /// A worker decodes large bodies and encodes large answers; the writer makes the write.
 struct RealtimeWriting: Sendable {
@@ -16,6 +16,8 @@ struct RealtimeWriting: Sendable {
     let path: TreePath
     /// The tag that the present value must have; nil for any.
     let condition: String?
+    /// Of an upload: contains the data, which replaces what is there.
+    var form: UploadForm?
 
     /// The tag of `if-match`.
     /// - Throws: INVALID_ARGUMENT where conditions are not supported.
@@ -86,10 +88,11 @@ struct RealtimeWriting: Sendable {
     }
 
     private var scope: TreeWriteScope {
+        if form != nil { return .location(path) }
         switch call.method {
-        case "PATCH": .below(path)
-        case "POST": .child(of: path)
-        default: .location(path)
+        case "PATCH": return .below(path)
+        case "POST": return .child(of: path)
+        default: return .location(path)
         }
     }
 
@@ -111,10 +114,14 @@ struct RealtimeWriting: Sendable {
             /// The members that were written, by their names.
             case members([String])
             case name(TreeKey)
+            /// That it is done.
+            case done
         }
 
         var changes: [TreeChange]
         var answer: Answer
+        /// Whether it keeps the children that it does not name.
+        var isMerge = false
     }
 
     /// - Parameter share: the memory of a large write, held until it is answered.
@@ -148,7 +155,7 @@ struct RealtimeWriting: Sendable {
         let isLarge = body.count >= LargeRequests.sizeBytesMin
         var treeWrite = TreeWrite(
             changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
-            base: call.method == "PATCH" ? path : nil, author: { [identity] in identity.author.stored })
+            base: write.isMerge ? path : nil, author: { [identity] in identity.author.stored })
         treeWrite.isRecorded = !call.parameters.disablesTriggers
         namespace.database.submit(treeWrite, for: call.requester) { [self] outcome in
             // The writer has other clients to serve.
@@ -166,12 +173,20 @@ struct RealtimeWriting: Sendable {
     }
 
     private func write(_ body: [UInt8]) throws(TreeDataError) -> Write {
+        if let form {
+            guard let range = form.file(in: body) else { throw TreeDataError("The form has no file, or no end.") }
+            let node = try TreeJSON.node(body, in: range, limits: TreeLimits.standard.below(path))
+            return Write(changes: [TreeChange(path: path, node: node)], answer: .done)
+        }
         switch call.method {
         case "DELETE": return Write(changes: [TreeChange(path: path, node: .empty)], answer: .value)
         case "PATCH":
             if path.last == .priority { throw .invalidPath }
-            let names = try Self.names(body)
-            return Write(changes: try TreeJSON.merge(body, at: path).changes, answer: .members(names))
+            guard let names = try Self.names(body) else {
+                return Write(changes: [TreeChange(path: path, node: .empty)], answer: .value)
+            }
+            return Write(
+                changes: try TreeJSON.merge(body, at: path).changes, answer: .members(names), isMerge: true)
         case "POST":
             let name = service.pushIDs.next(nowMilliseconds: service.nowMilliseconds)
             let child = path.child(name)
@@ -191,11 +206,13 @@ struct RealtimeWriting: Sendable {
         }
     }
 
-    /// The names of an update's members, as the client sent them.
-    private static func names(_ body: [UInt8]) throws(TreeDataError) -> [String] {
+    /// The names of an update's members, as the client sent them; nil for `null`, which deletes the location.
+    /// Source: firebase-tools, src/database/removeRemote.ts: `database:remove` deletes a location by such a PATCH; that other
+    /// values are no updates is in src/database/import.ts.
+    private static func names(_ body: [UInt8]) throws(TreeDataError) -> [String]? {
         let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
         guard body.first(where: { !spaces.contains($0) }) == UInt8(ascii: "{") else {
-            _ = try TreeJSON.value(body)
+            if try TreeJSON.value(body).isNull { return nil }
             throw .notAnObject
         }
         return try TreeJSON.members(body).map(\.name)
@@ -210,6 +227,10 @@ struct RealtimeWriting: Sendable {
         _ write: Write, bodyBytes: Int, _ view: TreeView, _ guarding: (any TreeGuard)?, _ now: Int64
     ) throws(Status) {
         guard let seconds = call.parameters.writeSize?.seconds else { return }
+        // Tools delete in parts what is too large, and a leaf has none: `database:remove` would never end.
+        if write.changes.count == 1, write.changes[0].node.isEmpty, try view.leaf(at: write.changes[0].path) != nil {
+            return
+        }
         let most = seconds * Self.bytesPerSecond
         var size = bodyBytes
         for change in write.changes where !change.isPriority && size <= most {
@@ -274,6 +295,7 @@ struct RealtimeWriting: Sendable {
         var json: [UInt8] = []
         if call.parameters.form == .silent { return json }
         switch write.answer {
+        case .done: json += Array("{\"status\":\"ok\"}".utf8)
         case .value: TreeJSON.append(commit.changes.first?.node ?? .empty, to: &json, form: .plain)
         case .name(let name):
             json += Array("{\"name\":".utf8)

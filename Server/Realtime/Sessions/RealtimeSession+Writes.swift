@@ -13,6 +13,7 @@ extension RealtimeSession {
                 base: update.isMerge ? update.path : nil, author: { [identity] in identity.author.stored })
             guard let hash else { return submit(write, answer) }
             write.condition = TreeWrite.Condition(path: update.path, hash: hash, reveals: true)
+            write.condition?.isOfSDK = true
             if treeGuard == nil { return submit(write, answer) }
             // A client without the right to read the location must not learn its value from the hash.
             hold()

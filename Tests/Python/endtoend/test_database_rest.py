@@ -488,7 +488,7 @@ class TestErrors:
     def test_what_is_no_text(self, tree: Tree) -> None:
         assert failure(tree.send("PUT", "a", b'"\xff"')) == BAD_JSON
 
-    @pytest.mark.parametrize("body", ["1", '"x"', "[1]", "null", "true"])
+    @pytest.mark.parametrize("body", ["1", '"x"', "[1]", "true"])
     def test_a_patch_is_an_object(self, tree: Tree, body: str) -> None:
         assert failure(tree.send("PATCH", "a", body)) == BAD_OBJECT
 

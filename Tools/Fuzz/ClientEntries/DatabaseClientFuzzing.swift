@@ -26,12 +26,12 @@ package enum DatabaseClientFuzzing {
         server.serveNext { connection in
             defer { isServed.set(.success(())) }
             guard let head = connection.read(until: { $0.suffix(4).elementsEqual("\r\n\r\n".utf8) }),
-                let key = key(head)
+                let key = key(head), let accept = try? WebSocketKey.accept(key)
             else { return }
             connection.write(
                 Array(
                     ("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
-                        + "sec-websocket-accept: \(WebSocketKey.accept(key))\r\n\r\n").utf8))
+                        + "sec-websocket-accept: \(accept)\r\n\r\n").utf8))
             for line in lines { connection.write(frame(line)) }
             connection.end()
         }
