@@ -465,7 +465,8 @@ let package = Package(
             name: "HearthToolTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
-                "HearthRealtimeServer", "HearthTriggers", "HearthBackup", "HearthConcurrency", "HearthNetwork",
+                "HearthRules", "HearthRealtimeServer", "HearthTriggers", "HearthBackup", "HearthConcurrency",
+                "HearthNetwork",
                 "HearthLoadClient", "HearthToolSupport", "HearthTestSupport",
                 "hearth",
                 "hearth-bench",

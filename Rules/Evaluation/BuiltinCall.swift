@@ -157,7 +157,7 @@ struct BuiltinCall {
             case .isOverLimit: return refused()
             case .document(let document):
                 if asks { return .bool(document != nil) }
-                // The documented result; Google's emulator makes it an error.
+                // The documented result, and the service's; Google's emulator makes it an error (docs/reference/rules.md).
                 return document.map { .map(.document($0)) } ?? .null
             }
         } catch {

@@ -107,10 +107,7 @@ import Testing
             "indexes[0].fields[0].vectorConfig.dimension:", "2048"
         ),
         (index(#"{"fieldPath":"v","vectorConfig":{"dimension":3}},"# + two), "indexes[0]:", "vector"),
-        (
-            #"{"indexes":[{"collectionGroup":"c","fields":[\#(two)]},{"collectionGroup":"c","fields":[\#(two)]}]}"#,
-            "indexes[1]:", "more than once"
-        ),
+        (index(#"{"fieldPath":"__name__","order":"ASCENDING"}"#), "indexes[0]:", "not necessary"),
     ]
 
     /// Wrong overrides.
@@ -123,10 +120,6 @@ import Testing
         (
             #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a","indexes":[{"order":1}]}]}"#,
             "fieldOverrides[0].indexes[0].order:", "a string"
-        ),
-        (
-            #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a"},{"collectionGroup":"c","fieldPath":"`a`"}]}"#,
-            "fieldOverrides[1]:", "more than once"
         ),
     ]
 

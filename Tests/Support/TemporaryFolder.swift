@@ -33,10 +33,13 @@ package final class TemporaryFolder: Sendable {
 
     /// - Returns: the file's path.
     @discardableResult
-    package func write(_ name: String, _ string: String) -> String {
+    package func write(_ name: String, _ string: String) -> String { write(name, Array(string.utf8)) }
+
+    /// - Returns: the path of the file.
+    @discardableResult
+    package func write(_ name: String, _ bytes: [UInt8]) -> String {
         let file = path + "/" + name
         let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        let bytes = Array(string.utf8)
         guard descriptor >= 0, Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
             fatalError("cannot write \(file): \(String(cString: strerror(errno)))")
         }

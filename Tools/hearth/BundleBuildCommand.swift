@@ -33,7 +33,7 @@ enum BundleBuildCommand {
 
     static func definition(_ parsed: ParsedOptions) throws(ToolFailure) -> BundleDefinition {
         do throws(Status) {
-            let files = try ProjectFiles(folder: "")
+            let files = try ProjectFiles(folder: "", project: parsed.string("project"))
             let fallback = DatabaseName(
                 project: parsed.string("project") ?? files.defaultProject ?? "demo-hearth",
                 database: parsed.string("database") ?? DatabaseName.defaultDatabase)

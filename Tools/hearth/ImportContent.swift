@@ -30,7 +30,9 @@ struct ImportContent {
             try FileErrors.of { () throws(Status) in try DocumentSource(file, collectionIDs: nil) }
         }
         namespaces = suite.namespaces
-        warnings = suite.otherParts.map { "\(path) has a part \"\($0)\", which Hearth doesn't keep: it is left out" }
+        warnings =
+            suite.warnings
+            + suite.otherParts.map { "\(path) has a part \"\($0)\", which Hearth doesn't keep: it is left out" }
     }
 
     /// Reads all and checks it as the databases would.

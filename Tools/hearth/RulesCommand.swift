@@ -91,9 +91,9 @@ enum RulesCommand {
         return ruleset
     }
 
-    private static func cases(_ path: String) throws(ToolFailure) -> [RulesCase] {
+    static func cases(_ path: String) throws(ToolFailure) -> [RulesCase] {
         do throws(Status) {
-            return try RulesCase.parse(try IdentityConfiguration.bytes(path))
+            return try RulesCase.parse(Array(TextFile.withoutMark(try IdentityConfiguration.bytes(path)[...])))
         } catch {
             throw .configuration("\(path): \(error.message)")
         }

@@ -61,8 +61,9 @@ struct ServeResolution {
                 if named != nil { throw Status.failedPrecondition("The configuration \(path) is not there.") }
                 return
             }
-            let root = try ConfigurationValue(parsing: string, file: path)
-            for member in try root.members() {
+            let source = try ConfigurationFile(parsing: string, file: path, repairs: false)
+            warnings += source.warnings
+            for member in try source.root.members() {
                 if member.name == "auth" {
                     identity = try IdentityConfiguration(member.value, folder: ownFolder)
                     continue
@@ -185,12 +186,12 @@ struct ServeResolution {
         settings.warnings = warnings
         let files: ProjectFiles
         do throws(Status) {
-            files = try ProjectFiles(folder: folder)
+            files = try ProjectFiles(folder: folder, project: origin("project")?.string)
             settings.warnings += files.warnings
-            try resolveIndexes(files, &settings)
         } catch {
             throw .configuration(error.message)
         }
+        try resolveIndexes(files, &settings)
         try resolveAddress(files, &settings)
         if let project = origin("project")?.string ?? files.defaultProject { settings.project = project }
         if let data = origin("data") { settings.dataFolder = data.string }
@@ -205,7 +206,6 @@ struct ServeResolution {
             throw .usage("--tls-cert and --tls-key belong together; only one of them is given.")
         }
         try resolveLog(&settings)
-        settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
         settings.allowsClockSkew = try origin("allow-clock-skew")?.boolean() ?? false
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
         settings.allowedOrigins = try list("allow-origin") { OriginPolicy.isOrigin($0) }
@@ -379,13 +379,22 @@ struct ServeResolution {
         return address
     }
 
-    private func resolveIndexes(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(Status) {
+    private func resolveIndexes(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {
+        settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
         var files = files
         if let path = origin("indexes")?.string {
             files.databases.removeAll { $0.database == DatabaseName.defaultDatabase }
             files.databases.append(.init(database: DatabaseName.defaultDatabase, indexes: path, rules: nil))
+            files.missingIndexes.removeAll { $0.database == DatabaseName.defaultDatabase }
         }
-        settings.indexes = try files.indexConfigurations()
+        if settings.requiresIndexes, let missing = files.missingIndexes.first {
+            throw .configuration("\(missing.sentence) With --require-indexes it has to be.")
+        }
+        do throws(Status) {
+            settings.indexes = try files.indexConfigurations()
+        } catch {
+            throw .configuration(error.message)
+        }
         settings.indexFiles = files.databases.compactMap(\.indexes)
         for (_, configuration) in settings.indexes.sorted(by: { $0.key < $1.key }) {
             settings.warnings += configuration.warnings

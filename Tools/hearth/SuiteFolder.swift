@@ -22,6 +22,8 @@ struct SuiteFolder {
     let namespaces: [Namespace]
     /// Names of parts that Hearth doesn't keep.
     let otherParts: [String]
+    /// Sentences about flaws that do no harm.
+    let warnings: [String]
 
     static func isThere(_ path: String) -> Bool { Folders.exists("\(path)/\(metadataName)") }
 
@@ -35,12 +37,25 @@ struct SuiteFolder {
         documents = try metadata.documentsFile.map { name throws(Status) in
             try Folders.path(name, in: folder, below: root, named: source).path
         }
-        namespaces =
-            try metadata.databaseFolder.map { name throws(Status) in
-                let path = try Folders.path(name, in: folder, below: root, named: source).path
-                return try Self.namespaces(Folders.withoutEnd(path), below: root, named: source)
-            } ?? []
+        // git keeps no empty folders: the folder of an emulator without data is not in a copy of a repository. Firebase's
+        // tools take such an export with `--only firestore`.
+        if let name = metadata.databaseFolder, Self.isAbsent(name, in: folder) {
+            namespaces = []
+            warnings = ["\(source): database.path: The folder \(folder)\(name) is not there, and counts as empty."]
+        } else {
+            namespaces =
+                try metadata.databaseFolder.map { name throws(Status) in
+                    let path = try Folders.path(name, in: folder, below: root, named: source).path
+                    return try Self.namespaces(Folders.withoutEnd(path), below: root, named: source)
+                } ?? []
+            warnings = []
+        }
         otherParts = metadata.others.map(\.name)
+    }
+
+    /// Whether a name could be in the folder, and is not.
+    private static func isAbsent(_ name: String, in folder: String) -> Bool {
+        !name.utf8.contains(0) && !name.split(separator: "/").contains("..") && !Folders.exists(folder + name)
     }
 
     private static func namespaces(

@@ -30,8 +30,9 @@ struct CollectionIndexes: Sendable {
         hasIndex(path, extent) { $0 == .contains }
     }
 
+    /// Whether an index of collection scope of a kind exists.
     @inline(__always)
-    private func hasIndex(
+    func hasIndex(
         _ path: [String], _ extent: IndexCatalog.Extent, _ isKind: (IndexField.Kind) -> Bool
     ) -> Bool {
         func isKept(_ overrides: [FieldOverride]) -> Bool {

@@ -52,9 +52,17 @@ package struct IndexDefinition: Sendable, Hashable {
             && nameDescending == other.nameDescending
     }
 
-    /// A nearest-neighbour search reads every document of its filtered set, so an index with a vector field needs no
-    /// entries of its own.
-    var hasEntries: Bool {
+    /// A nearest-neighbour search reads every document of its filtered set, and documents are ordered by name without an
+    /// index, in both directions: an index with a vector field, or of names alone, needs no entries of its own.
+    var hasEntries: Bool { !fields.isEmpty && hasNoVector }
+
+    /// Whether the index is one that the settings of a field make, and not a composite index.
+    var isSingleField: Bool {
+        guard fields.count == 1, hasNoVector else { return false }
+        return nameDescending == (fields[0].kind == .descending)
+    }
+
+    var hasNoVector: Bool {
         !fields.contains { field in
             if case .vector = field.kind { true } else { false }
         }

@@ -40,7 +40,7 @@ extension Planner {
         let isFull = openFields.isEmpty && openMemberships.isEmpty
         if scope == .collectionGroup, !isFull || constraints.isOnlyByName { return nil }
         if chosen[0].coverage == 0, !isFull { return nil }
-        return branch(chosen, constraints, sortFields, in: collection, isFull: isFull)
+        return branch(chosen, constraints, sortFields, in: collection)
     }
 
     private func candidates(
@@ -84,8 +84,7 @@ extension Planner {
 
     private func branch(
         _ chosen: [Candidate], _ constraints: Constraints, _ sortFields: [Query.Order],
-        in collection: ScannedCollection,
-        isFull: Bool
+        in collection: ScannedCollection
     ) -> QueryPlan.Branch {
         let first = chosen[0]
         let complemented = first.definition.fields.suffix(sortFields.count).map { $0.kind == .descending }
@@ -116,8 +115,7 @@ extension Planner {
             reverse: first.reverse, complemented: complemented, parts: parts, namePrefix: collection.namePrefix,
             keyPrefix: isGroup ? [] : collection.prefix, nameIsPath: isGroup,
             nameComplemented: first.definition.nameDescending, names: names, components: components, residual: residual,
-            isExact: residual.isEmpty && components.isEmpty && names == nil && bounds.isExact,
-            missingIndex: isFull ? nil : missingIndex(constraints, collection.id, first.definition.scope))
+            isExact: residual.isEmpty && components.isEmpty && names == nil && bounds.isExact)
     }
 
     private func isCutElement(_ value: Value) -> Bool {
@@ -171,20 +169,5 @@ extension Planner {
             }
         }
         return "(" + (fields + ["__name__ \(definition.nameDescending ? "DESC" : "ASC")"]).joined(separator: ", ") + ")"
-    }
-
-    /// The definition that production would request: the equalities, then the order.
-    func missingIndex(
-        _ constraints: Constraints, _ collectionID: String, _ scope: IndexDefinition.Scope
-    ) -> IndexDefinition {
-        let sortFields = constraints.sortFields(query)
-        var fields = constraints.memberships.map { IndexField(path: $0.path, kind: .contains) }
-        for (path, _) in constraints.fields where constraints.isEquality(path) {
-            fields.append(IndexField(path: path, kind: .ascending))
-        }
-        fields += sortFields.map { IndexField(path: $0.field, kind: $0.descending ? .descending : .ascending) }
-        return IndexDefinition(
-            id: 0, collectionID: collectionID, scope: scope, fields: fields,
-            nameDescending: query.nameDescending)
     }
 }

@@ -75,11 +75,6 @@ struct Constraints {
 
     var isOnlyByName: Bool { fields.isEmpty && memberships.isEmpty }
 
-    /// Whether no other field is filtered.
-    func isOnly(_ path: FieldPath) -> Bool {
-        memberships.isEmpty && fields.allSatisfy { $0.path == path }
-    }
-
     func indices(of path: FieldPath) -> [Int] {
         predicates.indices.filter { index in
             guard predicates[index].path == path else { return false }

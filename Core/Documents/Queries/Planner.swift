@@ -5,8 +5,8 @@ import HearthModel
 ///
 /// A conjunction whose order is by name alone joins the ranges of its equality filters (each is ordered by name). With
 /// an inequality or an order on one field that field's own index provides the order; with additional equalities a
-/// composite index, or several joined, if they are defined. Where production would fail for lack of an index, the
-/// cheapest existing index is scanned, and the rest is filtered and sorted.
+/// composite index, or several joined, if they are defined. Where the service would fail for lack of an index
+/// (`RequiredIndexes` decides that), the cheapest existing index is scanned, and the rest is filtered and sorted.
 struct Planner {
     let query: NormalizedQuery
     let catalog: IndexCatalog
@@ -92,9 +92,7 @@ struct Planner {
             sources: [source], reverse: reverse, complemented: [], parts: parts, namePrefix: [],
             keyPrefix: query.namePrefix,
             nameIsPath: true, residual: constraints.residual(covered: []),
-            isExact: constraints.isOnlyByName && orderedByName && bounds.isExact,
-            missingIndex: constraints.isOnlyByName && orderedByName
-                ? nil : missingIndex(constraints, id, .collectionGroup))
+            isExact: constraints.isOnlyByName && orderedByName && bounds.isExact)
     }
 
     /// Every document below a path, or in the collections directly below it: by name alone.
@@ -110,7 +108,7 @@ struct Planner {
                 QueryPlan.Branch(
                     sources: [source], reverse: false, complemented: [], parts: [], namePrefix: [],
                     keyPrefix: query.namePrefix, nameIsPath: false, names: constraints.names, residual: [],
-                    checksScope: true, isExact: false, missingIndex: nil))
+                    checksScope: true, isExact: false))
         }
         return QueryPlan(branches: branches, isDisjoint: query.disjunction.count == 1)
     }
@@ -153,7 +151,7 @@ struct Planner {
         return QueryPlan.Branch(
             sources: sources.map(\.source), reverse: query.nameDescending, complemented: [], parts: parts,
             namePrefix: collection.namePrefix, keyPrefix: collection.prefix, nameIsPath: false, residual: residual,
-            isExact: residual.isEmpty && bounds.isExact, missingIndex: nil)
+            isExact: residual.isEmpty && bounds.isExact)
     }
 
     /// One source for each equality that has an index: by the index of the field, or of an array's elements.
@@ -213,9 +211,7 @@ struct Planner {
             namePrefix: collection.namePrefix, keyPrefix: collection.prefix, nameIsPath: false,
             names: constraints.names,
             residual: residual,
-            isExact: sortFields.count == 1 && residual.isEmpty && constraints.names == nil && bounds.isExact,
-            missingIndex: isOrdered && constraints.isOnly(first.field)
-                ? nil : missingIndex(constraints, collection.id, .collection))
+            isExact: sortFields.count == 1 && residual.isEmpty && constraints.names == nil && bounds.isExact)
     }
 
     /// For lack of a composite index: either the equalities are joined and the result is sorted, or the order's field
@@ -244,7 +240,6 @@ struct Planner {
             branch.sources[index].ranges = nameRanges(
                 constraints, within: everything, namePrefix: collection.namePrefix)
         }
-        branch.missingIndex = missingIndex(constraints, collection.id, .collection)
         return branch
     }
 

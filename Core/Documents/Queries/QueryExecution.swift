@@ -19,7 +19,7 @@ package final class QueryExecution {
     package private(set) var resultsReturned = 0
     private var nearest: [Neighbour]?
 
-    /// - Parameter requireIndexes: fail, as production does, when only an undefined index would serve the query well.
+    /// - Parameter requireIndexes: fail where the service does, which answers from defined indexes alone.
     /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
     package convenience init(
         _ query: NormalizedQuery, view: ReadView, meter: WorkMeter = WorkMeter(), requireIndexes: Bool = false
@@ -34,10 +34,10 @@ package final class QueryExecution {
         self.query = query
         self.view = view
         self.meter = meter
-        plan = try Planner(query: query, catalog: view.catalog, snapshot: view.snapshot).plan()
-        if requireIndexes, let missing = plan.branches.compactMap(\.missingIndex).first {
-            throw MissingIndex.status(missing, database: query.query.parent.database)
+        if requireIndexes, let missing = RequiredIndexes(query: query, catalog: view.catalog).missing {
+            throw missing.status(database: query.query.parent.database)
         }
+        plan = try Planner(query: query, catalog: view.catalog, snapshot: view.snapshot).plan()
         self.keysOnly = keysOnly
         remaining = query.query.findNearest == nil ? query.query.limit ?? .max : .max
         toSkip = query.query.offset

@@ -65,8 +65,6 @@ struct QueryPlan: Sendable {
         /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no
         /// others.
         var isExact: Bool
-        /// The index that production would use, where this plan works without it.
-        var missingIndex: IndexDefinition?
 
         /// Whether both walk over the same entries in the same order, and differ only in their filters.
         func scansTheSame(as other: Branch) -> Bool {

@@ -46,7 +46,9 @@ extension FirestoreService {
                 try self.run(call, database, isHeavy ? .unknown : .answer, grant) { view, pace throws(Status) in
                     let meter = WorkMeter(memory: memory) { () throws(Status) in try call.cancellation.check() }
                     pace.set(meter)
-                    return try listing.page(after: token, query: query, view: view, meter, format: call.format)
+                    return try listing.page(
+                        after: token, query: query, view: view, meter, requireIndexes: self.options.requireIndexes,
+                        format: call.format)
                 }
             }
         }
@@ -159,7 +161,8 @@ private struct DocumentListing: Sendable {
 
     /// - Returns: fewer documents than the page size when they are large.
     func page(
-        after token: PageToken?, query: NormalizedQuery, view: ReadView, _ meter: WorkMeter, format: MessageFormat
+        after token: PageToken?, query: NormalizedQuery, view: ReadView, _ meter: WorkMeter, requireIndexes: Bool,
+        format: MessageFormat
     ) throws(Status) -> [UInt8] {
         var names = DocumentNames(parent.database)
         var documents: [EncodedDocument] = []
@@ -191,7 +194,7 @@ private struct DocumentListing: Sendable {
             }
         } else {
             let rest = token.map { query.continued(after: $0.position, remaining: pageSize + 1, offset: 0) } ?? query
-            let execution = try QueryExecution(rest, view: view, meter: meter)
+            let execution = try QueryExecution(rest, view: view, meter: meter, requireIndexes: requireIndexes)
             while let result = try execution.next() {
                 if isFull() {
                     hasMore = true

@@ -43,7 +43,7 @@ package struct ConfigurationValue: Sendable {
 
     /// - Throws: INVALID_ARGUMENT with file, line and column where the file is not JSON.
     package init(parsing string: [UInt8], file: String) throws(Status) {
-        let bytes = Self.withoutComments(string)
+        let bytes = Self.withoutComments(Array(TextFile.withoutMark(string[...])))
         var result: Result<ConfigurationValue, Status>?
         bytes.withUnsafeBytes { buffer in
             do throws(Status) {
@@ -127,6 +127,14 @@ package struct ConfigurationValue: Sendable {
     package func string() throws(Status) -> String {
         guard case .string(let string) = content else { throw expected("a string") }
         return string
+    }
+
+    /// The value of a setting that Firebase's tools take for absent: they test most members as JavaScript does.
+    package var isFalse: Bool {
+        switch content {
+        case .null, .boolean(false), .number(0), .string(""): true
+        default: false
+        }
     }
 
     package func boolean() throws(Status) -> Bool {

@@ -27,7 +27,12 @@ package struct IndexConfiguration: Sendable, Equatable {
 
     /// - Throws: INVALID_ARGUMENT with file, line and the path of the member that is wrong.
     package init(parsing string: [UInt8], file: String) throws(Status) {
-        let root = try ConfigurationValue(parsing: string, file: file)
+        let source = try ConfigurationFile(parsing: string, file: file)
+        let root = source.root
+        warnings = source.warnings
+        if try root.member("indexes") == nil {
+            warn(root, "The member \"indexes\" is missing: Firebase's tools deploy nothing of such a file.")
+        }
         for member in try root.members() where member.name != "indexes" && member.name != "fieldOverrides" {
             warn(
                 member.value,
@@ -53,7 +58,12 @@ package struct IndexConfiguration: Sendable, Equatable {
         let list = try Self.required("fields", in: value)
         var fields: [IndexField] = []
         for element in try list.elements() {
-            try noteUnknown(in: element, among: ["fieldPath", "order", "arrayConfig", "vectorConfig", "mode"])
+            try noteUnknown(
+                in: element, among: ["fieldPath", "order", "arrayConfig", "vectorConfig", "searchConfig", "mode"])
+            if let search = try element.member("searchConfig") {
+                warn(search, "A search index belongs to the Enterprise edition; this index is ignored.")
+                return
+            }
             fields.append(
                 IndexField(
                     path: try Self.path(try Self.required("fieldPath", in: element)), kind: try Self.kind(element)))
@@ -61,10 +71,12 @@ package struct IndexConfiguration: Sendable, Equatable {
         let draft = IndexDraft(
             collectionID: try Self.collection(value), scope: try Self.scope(value), fields: fields)
         let definition = try Self.at(value) { () throws(Status) in try draft.definition() }
+        // `firebase firestore:indexes` and the console write the name that others leave out, so that files have both.
         if indexes.contains(where: { $0.isSame(as: definition) }) {
-            throw value.failure("This index is in the file more than once.")
+            warn(value, "This index is in the file more than once.")
+        } else {
+            indexes.append(definition)
         }
-        indexes.append(definition)
     }
 
     /// The Standard edition has one value of each of these; others belong to the Enterprise edition.
@@ -104,7 +116,10 @@ package struct IndexConfiguration: Sendable, Equatable {
         if let list = try value.member("indexes") {
             indexes = []
             for element in try list.elements() {
-                try noteUnknown(in: element, among: ["queryScope", "order", "arrayConfig", "mode"])
+                try noteUnknown(
+                    in: element,
+                    among: ["queryScope", "order", "arrayConfig", "mode", "density", "apiScope", "multikey", "unique"])
+                try noteIgnored(in: element)
                 let index = FieldOverride.Index(scope: try Self.scope(element), kind: try Self.kind(element))
                 if case .vector = index.kind {
                     throw element.failure("A vector index is a composite index; it belongs under \"indexes\".")
@@ -116,8 +131,17 @@ package struct IndexConfiguration: Sendable, Equatable {
                 }
             }
         }
-        if overrides.contains(where: { $0.path == path && UTF8Order.equal($0.collectionID, collectionID) }) {
-            throw value.failure("This field is in the file more than once.")
+        let override = FieldOverride(
+            collectionID: collectionID, path: path, indexes: indexes, timeToLive: isTimeToLive ? .init() : nil)
+        if let former = overrides.firstIndex(where: { $0.isSameField(as: override) }) {
+            let isSame =
+                Set(overrides[former].indexes) == Set(indexes) && (overrides[former].timeToLive != nil) == isTimeToLive
+            warn(
+                value,
+                isSame
+                    ? "This field is in the file more than once."
+                    : "This field is in the file more than once, with other settings; the last ones count.")
+            removeOverride(former)
         }
         if isTimeToLive,
             overrides.contains(where: { $0.timeToLive != nil && UTF8Order.equal($0.collectionID, collectionID) })
@@ -125,9 +149,12 @@ package struct IndexConfiguration: Sendable, Equatable {
             throw value.failure("A collection group can have one time-to-live field only.")
         }
         if ttl == nil { keepingPolicy.insert(overrides.count) }
-        overrides.append(
-            FieldOverride(
-                collectionID: collectionID, path: path, indexes: indexes, timeToLive: isTimeToLive ? .init() : nil))
+        overrides.append(override)
+    }
+
+    private mutating func removeOverride(_ number: Int) {
+        overrides.remove(at: number)
+        keepingPolicy = Set(keepingPolicy.filter { $0 != number }.map { $0 > number ? $0 - 1 : $0 })
     }
 
     // MARK: Reading members

@@ -21,7 +21,9 @@ package struct IndexDraft {
         try ResourceName.validate(collectionID: collectionID)
         var fields = fields
         let nameDirection = try takeName(from: &fields)
-        if fields.isEmpty { throw .invalidArgument("An index needs a field other than __name__.") }
+        if fields.isEmpty, nameDirection == nil { throw .invalidArgument("An index needs a field.") }
+        // Documents are ordered by name ascending without an index; descending, the service asks for one.
+        if fields.isEmpty, nameDirection == false { throw Self.notNecessary }
         if fields.count > Limits.compositeIndexFieldsMax {
             throw .invalidArgument(
                 "An index may have at most \(Limits.compositeIndexFieldsMax) fields, this one has \(fields.count).")
@@ -35,10 +37,14 @@ package struct IndexDraft {
         try checkVectors(fields)
         let implied = fields.last { !Self.isVector($0) }?.kind == .descending
         if fields.count == 1, scope == .collection, !Self.isVector(fields[0]), nameDirection ?? implied == implied {
-            throw .invalidArgument("this index is not necessary, configure using single field index controls")
+            throw Self.notNecessary
         }
         return IndexDefinition(
             id: 0, collectionID: collectionID, scope: scope, fields: fields, nameDescending: nameDirection ?? implied)
+    }
+
+    private static var notNecessary: Status {
+        .invalidArgument("this index is not necessary, configure using single field index controls")
     }
 
     /// Whether `__name__` is descending, if present.

@@ -37,6 +37,11 @@ package enum TextFile {
         }
     }
 
+    /// Without the byte order mark that some editors write.
+    package static func withoutMark(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
+    }
+
     private static func failure(_ path: String) -> Status {
         .failedPrecondition("Cannot read \(path): \(String(cString: strerror(errno))).")
     }

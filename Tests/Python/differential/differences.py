@@ -265,7 +265,7 @@ RULES: list[Rule] = [
     Rule(
         "order by name alone, descending",
         "FAILED_PRECONDITION `Firestore does not support descending key scans`",
-        "serves it, as production",
+        "serves it, as production with an index of it",
         "9.5",
         outcome(
             "FAILED_PRECONDITION",
@@ -539,6 +539,18 @@ NOTES: list[Note] = [
     ),
     Note("spaces at the end of a path", "cuts them off", "keeps them", "observed"),
     Note("-0.0 in a JSON body", "loses the sign", "keeps it", "1.3; observed"),
+    Note(
+        "a filter with nanoseconds",
+        "compares them with stored microseconds",
+        "cuts them, as it cuts values: a filter finds what was written with the same time",
+        "production unknown",
+    ),
+    Note(
+        "lower-case `t` and `z` in a time of a JSON body",
+        "INVALID_ARGUMENT",
+        "reads them",
+        "RFC 3339, 5.6; production unknown",
+    ),
     Note("500 transforms on one document", "not enforced", "INVALID_ARGUMENT", "5"),
     Note("requests over 4 MiB by gRPC", "RESOURCE_EXHAUSTED", "served up to 11 MiB", "5"),
     Note("listing missing documents or without collection in a transaction", "UNKNOWN", "served", "observed"),

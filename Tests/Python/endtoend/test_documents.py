@@ -10,6 +10,7 @@ from google.api_core.datetime_helpers import DatetimeWithNanoseconds
 from google.cloud import firestore
 from google.cloud.firestore_v1 import GeoPoint
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
+from google.cloud.firestore_v1.base_query import FieldFilter
 
 UTC = datetime.UTC
 
@@ -56,6 +57,14 @@ def test_times_of_nanoseconds_are_cut_to_microseconds(db: firestore.Client) -> N
     read = reference.get().get("t")
     # The client distinguishes nanoseconds from microseconds only when there are any.
     assert (read.microsecond, read.nanosecond % 1000) == (999999, 0)
+
+
+def test_a_filter_with_nanoseconds_is_cut_as_a_value_is(db: firestore.Client) -> None:
+    time = DatetimeWithNanoseconds(2020, 12, 31, 23, 59, 59, nanosecond=123456789, tzinfo=UTC)
+    db.document("filtered/time").set({"t": time})
+    collection = db.collection("filtered")
+    found = {op: len(collection.where(filter=FieldFilter("t", op, time)).get()) for op in ("==", "<", "<=", ">", ">=")}
+    assert found == {"==": 1, "<": 0, "<=": 1, ">": 0, ">=": 1}
 
 
 def test_missing_document(db: firestore.Client) -> None:

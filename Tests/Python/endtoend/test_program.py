@@ -144,6 +144,52 @@ class TestFolder:
                 time.sleep(0.02)
             assert query("z") == 400
 
+    def test_a_field_without_indexes_cannot_be_filtered_with_required_indexes(self, tmp_path: Path) -> None:
+        override = {"collectionGroup": "c", "fieldPath": "a", "indexes": []}
+        (tmp_path / "firestore.indexes.json").write_text(json.dumps({"indexes": [], "fieldOverrides": [override]}))
+
+        def answers(*options: str) -> list[int]:
+            with program(tmp_path, "--memory", *options) as hearth:
+                put(hearth, 1)
+
+                def query(op: str, value: dict[str, object], name: str = "a") -> int:
+                    where = {"fieldFilter": {"field": {"fieldPath": name}, "op": op, "value": value}}
+                    body = {"structuredQuery": {"from": [{"collectionId": "c"}], "where": where}}
+                    return hearth.send("POST", "/v1/projects/p/databases/(default)/documents:runQuery", body)[0]
+
+                one: dict[str, object] = {"integerValue": "1"}
+                some: dict[str, object] = {"arrayValue": {"values": [one]}}
+                return [
+                    *(query(op, one) for op in ("EQUAL", "ARRAY_CONTAINS", "LESS_THAN")),
+                    *(query(op, some) for op in ("IN", "ARRAY_CONTAINS_ANY", "NOT_IN")),
+                    query("EQUAL", one, "b"),
+                ]
+
+        assert answers("--require-indexes") == [400] * 6 + [200]
+        assert answers() == [200] * 7
+
+    def test_flaws_that_firebases_tools_take_are_warned_of(self, tmp_path: Path) -> None:
+        firebase = '{"firestore": {"indexes": "none.json"}, "emulators": {"firestore": {"port": "0"}}} // text'
+        (tmp_path / "firebase.json").write_bytes(b"\xef\xbb\xbf" + firebase.replace('"0"', "0").encode())
+        (tmp_path / ".firebaserc").write_text('{"projects": }')
+        with program(tmp_path, "--memory") as hearth:
+            assert put(hearth, 1) == 200
+            hearth.process.send_signal(signal.SIGTERM)
+            code, log = hearth.end()
+        assert code == 0
+        for sentence in [
+            "firebase.json:1:1: The file begins with a byte order mark, which is ignored.",
+            "firebase.json:1:27: firestore.indexes: The index file none.json is not there.",
+            ".firebaserc:1:14: This is not valid JSON: unexpected text here. The file is ignored",
+        ]:
+            assert sentence in log
+
+    def test_a_target_without_databases_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "firebase.json").write_text('{"database": [{"target": "main", "rules": "r.json"}]}')
+        code, text = refused(tmp_path, "--port", "0")
+        assert code == 78
+        assert text.startswith("hearth: firebase.json:1:26: database[0].target: The target main is not in .firebaserc")
+
 
 class TestRefusals:
     def test_a_port_in_use(self, tmp_path: Path) -> None:

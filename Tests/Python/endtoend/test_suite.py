@@ -63,6 +63,22 @@ def change(folder: Path, **parts: Any) -> None:
     (folder / METADATA).write_text(json.dumps({**metadata, **parts}))
 
 
+def test_the_folder_of_an_empty_database_may_be_missing(tmp_path: Path) -> None:
+    """git keeps no empty folders: a committed export of an emulator without data does not have it."""
+    folder = copied(tmp_path)
+    shutil.rmtree(folder / "database_export")
+    sentence = f"{METADATA}: database.path: The folder {folder}/database_export is not there, and counts as empty."
+    with served(tmp_path, "--memory") as server:
+        tool = Tool(server.address, "demo-suite")
+        ended = tool.run("import", str(folder))
+        assert ended.returncode == 0 and sentence in ended.stderr, ended.stderr
+        assert tool.lines() == DOCUMENTS and tree(server) is None
+    with served(tmp_path, "--memory", "--import", str(folder)) as server:
+        assert Tool(server.address, "demo-suite").lines() == DOCUMENTS
+        server.process.send_signal(signal.SIGTERM)
+        assert sentence in server.end()[1]
+
+
 def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
