@@ -230,6 +230,41 @@ struct StreamTests {
         #expect(last.documents.count == 1 && !last.isFromCache)
     }
 
+    @Test("A cache listener raises no event for an acknowledgement, and releases its documents with its end")
+    func cacheListener() throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        var query = ClientQuery.collection("c")
+        query.filters = [.field(FieldPath("n"), .equal, .integer(1))]
+        func write(_ id: String, _ n: Int64) throws {
+            var fields = MapValue()
+            fields.set(FieldPath("n"), .integer(n))
+            try driver.write(Mutation(key: ResourcePath("c/\(id)"), kind: .set(fields)))
+        }
+        func acknowledge(_ seconds: Int64) throws {
+            _ = try driver.backend.takeWrite()
+            let time = TimestampMessage(.seconds(seconds))
+            try driver.backend.answerWrite(
+                .init(streamToken: [1], writeResults: [.init(updateTime: time)], commitTime: time))
+            driver.core.queue.drain()
+        }
+        for id in ["a", "b"] { try write(id, 1) }
+        _ = try driver.listen(query, source: .cache)
+        #expect(driver.events.count == 1)
+        for seconds in 1...2 as ClosedRange<Int64> { try acknowledge(seconds) }
+        #expect(driver.events.count == 1 && driver.acknowledged == ["c/a", "c/b"])
+        try write("b", 2)
+        #expect(driver.events.count == 2)
+        try driver.unlisten(query)
+        try acknowledge(3)
+        #expect(driver.events.count == 2)
+        _ = try driver.listen(.collection("c"), source: .cache)
+        guard case .snapshot(let last) = try #require(driver.events.last) else {
+            throw Status.internalError("no snapshot")
+        }
+        #expect(driver.events.count == 3 && last.documents.isEmpty)
+    }
+
     @Test("A stream that opens without listeners is closed after the idle timeout")
     func forsaken() throws {
         let driver = try driver()
