@@ -265,6 +265,41 @@ struct StreamTests {
         #expect(driver.events.count == 3 && last.documents.isEmpty)
     }
 
+    @Test("Every listener falls back to the cache while the provider of tokens is silent")
+    func silentProvider() throws {
+        let driver = try SpecDriver(cache: .memory, isEager: true, limboResolutionsMax: 100, tokens: { _ in })
+        defer { driver.shutDown() }
+        // One after another, as reads do.
+        for round in 1...3 {
+            _ = try driver.listen(.collection("c"), source: .default)
+            #expect(driver.core.queue.isScheduled(.onlineStateTimeout), "round \(round)")
+            driver.core.queue.runDelayed(only: .onlineStateTimeout)
+            #expect(driver.events.count == round)
+            try driver.unlisten(.collection("c"))
+        }
+        // Beside each other, and when the program enables the network meanwhile.
+        _ = try driver.listen(.collection("c"), source: .default)
+        try driver.engine { $0.remoteStore.enableNetwork() }
+        #expect(driver.core.queue.isScheduled(.onlineStateTimeout))
+        driver.core.queue.runDelayed(only: .onlineStateTimeout)
+        #expect(driver.events.count == 4)
+        _ = try driver.listen(.collection("d"), source: .default)
+        #expect(driver.events.count == 5)
+    }
+
+    @Test("When a token has expired, the next connection has a new one", arguments: [false, true])
+    func expiredToken(isHealthy: Bool) throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        _ = try driver.listen(.collection("c"), source: .default)
+        if isHealthy { driver.core.queue.runDelayed(only: .listenStreamHealth) }
+        try driver.backend.closeWatch(Status(.unauthenticated, "expired"))
+        driver.core.queue.drain()
+        #expect(driver.credentials.invalidations == 1)
+        driver.skipBackoff(ofWatchStream: true)
+        #expect(driver.backend.isWatchOpen && driver.credentials.invalidations == 1)
+    }
+
     @Test("A stream that opens without listeners is closed after the idle timeout")
     func forsaken() throws {
         let driver = try driver()
