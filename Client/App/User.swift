@@ -27,4 +27,32 @@ public final class User: Sendable {
     nonisolated(nonsending) public func getIDToken(forcingRefresh isForcing: Bool = false) async throws -> String {
         try await auth.refreshedToken(of: self, forcing: isForcing)
     }
+
+    /// The user's token. It makes no request and works offline.
+    /// - Parameter completion: runs on the main queue with a JSON Web Token.
+    public func getIDToken(completion: ((String?, (any Error)?) -> Void)?) {
+        getIDTokenForcingRefresh(false, completion: completion)
+    }
+
+    /// The user's token.
+    /// - Parameters:
+    ///   - forceRefresh: whether to fetch a new token with the closure of `Auth.setTokenRefresh(_:)`. Without such a
+    ///     closure the present token is returned.
+    ///   - completion: runs on the main queue with a JSON Web Token, or with the error that
+    ///     `getIDToken(forcingRefresh:)` throws.
+    public func getIDTokenForcingRefresh(_ forceRefresh: Bool, completion: ((String?, (any Error)?) -> Void)?) {
+        let carried = Carried(completion)
+        Task {
+            let result: Result<String, any Error>
+            do { result = .success(try await getIDToken(forcingRefresh: forceRefresh)) } catch {
+                result = .failure(error)
+            }
+            DispatchQueue.main.async {
+                switch result {
+                case .success(let token): carried.value?(token, nil)
+                case .failure(let error): carried.value?(nil, error)
+                }
+            }
+        }
+    }
 }

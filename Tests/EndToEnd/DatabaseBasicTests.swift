@@ -192,7 +192,7 @@ import Testing
         let backend = try Backend()
         let device = try DatabaseDevice(backend)
         try await device.ref("x").setValue(["a": 1, "b": 2])
-        let (snapshot, previous) = try await device.ref("x").queryLimited(toLast: 1)
+        let (snapshot, previous) = await device.ref("x").queryLimited(toLast: 1)
             .observeSingleEventAndPreviousSiblingKey(of: .childAdded)
         #expect(snapshot.key == "b" && previous == nil)
         #expect(try await device.ref("x/a").observeSingleEvent(of: .value).string == "1")

@@ -138,10 +138,12 @@ import Testing
         }
         #expect(try await received.first(1).map(\.string) == ["cache"])
         try await device.db.document("c/b").setData(["n": 2])
-        // Apple's library waits for the server's update of the document, which is never requested.
-        try await received.latest { $0.string == "b=2 cache" }
+        // As in Google's libraries, which wait for the server's update of the document: it is not requested.
+        try await received.latest { $0.string == "b=2* pending cache" }
         // Documents that another read stores in the cache are shown.
         _ = try await device.db.document("c/a").getDocument()
+        try await received.latest { $0.string == "a=1 b=2* pending cache" }
+        _ = try await device.db.document("c/b").getDocument()
         try await received.latest { $0.string == "a=1 b=2 cache" }
         registration.remove()
         await device.end()

@@ -128,7 +128,7 @@ struct ApiOfflineTests {
         #expect(try snapshot.data(as: City.self) == City(name: "Bern", pop: 140_000, tags: ["x", "y"]))
         #expect(try snapshot.childSnapshot(forPath: "no").data(as: City?.self) == nil)
         try ref.setValue(from: City(name: "Thun", pop: 1, tags: []))
-        let (next, previous) = try await ref.observeSingleEventAndPreviousSiblingKey(of: .value)
+        let (next, previous) = await ref.observeSingleEventAndPreviousSiblingKey(of: .value)
         #expect(next.childSnapshot(forPath: "name").value as? String == "Thun")
         #expect(previous == nil)
     }

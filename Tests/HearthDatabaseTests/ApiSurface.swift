@@ -45,7 +45,7 @@ enum ApiSurface {
         query.observeSingleEvent(of: .childAdded, andPreviousSiblingKeyWith: { print($0, $1 ?? "") })
         query.observeSingleEvent(
             of: .childAdded, andPreviousSiblingKeyWith: { print($0, $1 ?? "") }, withCancel: { print($0) })
-        let (snapshot, key): (DataSnapshot, String?) = try await query.observeSingleEventAndPreviousSiblingKey(
+        let (snapshot, key): (DataSnapshot, String?) = await query.observeSingleEventAndPreviousSiblingKey(
             of: .value)
         print(snapshot, key ?? "")
         let _: DataSnapshot = try await query.observeSingleEvent(of: .value)
@@ -168,7 +168,7 @@ enum ApiSurface {
     }
 
     static func transactions(_ ref: DatabaseReference) async throws {
-        let count: (MutableData) -> TransactionResult = { data in
+        let count: @Sendable (MutableData) -> TransactionResult = { data in
             data.value = (data.value as? Int ?? 0) + 1
             return TransactionResult.success(withValue: data)
         }

@@ -7,6 +7,9 @@ import Foundation
 // MARK: app, instances, settings
 
 func instances() {
+  FirebaseConfiguration.shared.setLoggerLevel(.debug)
+  FirebaseConfiguration.shared.setLoggerLevel(.min)
+  let _: FirebaseLoggerLevel = FirebaseConfiguration.shared.loggerLevel()
   FirebaseApp.configure()
   let a: Firestore = Firestore.firestore()
   let b = Firestore.firestore(database: "second")
@@ -385,6 +388,17 @@ func handle(_ error: Error) {
     }
   }
   _ = nsError.code == FirestoreErrorCode.aborted.rawValue
+  if let typed = error as? FirestoreErrorCode {
+    let _: FirestoreErrorCode.Code = typed.code
+    let _: [String: Any] = typed.userInfo
+    let _: Int = typed.errorCode
+    switch typed.code {
+    case .unavailable: break
+    default: break
+    }
+  }
+  let _: String = FirestoreErrorCode.errorDomain
+  let _: NSError = FirestoreErrorCode(.notFound) as NSError
   if let failure = error as? FirestoreDecodingError {
     switch failure {
     case .decodingIsNotSupported(let string), .fieldNameConflict(let string): _ = string
@@ -525,4 +539,14 @@ func values() {
   let _: [AnyHashable: Any] = [FieldPath(["a"]): 1, "b": 2]
   let _: Set<Timestamp> = [t]
   let _: any Sendable = g
+}
+
+// MARK: users
+
+func users(_ auth: Auth) async throws {
+  let user: User? = auth.currentUser
+  user?.getIDToken { (token: String?, error: Error?) in _ = (token, error) }
+  user?.getIDTokenForcingRefresh(true) { token, error in _ = (token, error) }
+  let _: String? = try await user?.getIDToken()
+  let _: String? = try await user?.getIDToken(forcingRefresh: true)
 }

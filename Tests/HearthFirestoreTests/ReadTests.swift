@@ -104,6 +104,49 @@ struct ReadTests {
         }
     }
 
+    @Test func errorsCastToTheirCode() async throws {
+        bench.engine.state.with { $0.firstEvent = .failure(Status(.permissionDenied, "not yours")) }
+        do {
+            _ = try await query.getDocuments()
+            Issue.record("must fail")
+        } catch let error as FirestoreErrorCode {
+            #expect(error.code == .permissionDenied && error.errorCode == 7)
+            #expect(error.localizedDescription == "not yours" && (error as NSError).domain == FirestoreErrorDomain)
+        }
+        let received: (any Error)? = await withCheckedContinuation { continuation in
+            query.getDocuments { _, error in continuation.resume(returning: error) }
+        }
+        #expect((received as? FirestoreErrorCode)?.code == .permissionDenied)
+        // In the other direction: an error of the program.
+        func fail() throws { throw FirestoreErrorCode(.notFound, userInfo: [NSLocalizedDescriptionKey: "gone"]) }
+        do { try fail() } catch let error as NSError {
+            #expect(error.code == 5 && error.localizedDescription == "gone" && error.domain == FirestoreErrorDomain)
+        }
+        do { try fail() } catch FirestoreErrorCode.notFound {}
+        let foreign: any Error = NSError(domain: "other", code: 7)
+        #expect(foreign as? FirestoreErrorCode == nil)
+        #expect(FirestoreErrorCode(.aborted) == FirestoreErrorCode(.aborted))
+    }
+
+    @Test func anAcknowledgedDocumentEqualsTheSameFromTheServer() {
+        func snapshot(_ state: ClientDocument.State, version: Int64 = 3, isPending: Bool = false) -> DocumentSnapshot {
+            let document = bench.document("c/a", ["n": .integer(1)], version: version, state: state)
+            return DocumentSnapshot(
+                firestore: bench.firestore, key: document.key, document: document,
+                metadata: SnapshotMetadata(hasPendingWrites: isPending, isFromCache: false))
+        }
+        #expect(snapshot(.hasCommittedMutations) == snapshot(.synced))
+        #expect(snapshot(.synced) != snapshot(.synced, version: 4))
+        #expect(snapshot(.hasLocalMutations, isPending: true) != snapshot(.synced))
+        func result(_ state: ClientDocument.State, _ n: Int64 = 1) -> QuerySnapshot {
+            let document = bench.document("c/a", ["n": .integer(n)], version: 3, state: state)
+            return QuerySnapshot(query: query, view: bench.view(query.model, [document]))
+        }
+        #expect(result(.hasCommittedMutations) == result(.synced))
+        #expect(result(.hasCommittedMutations).documentChanges == result(.synced).documentChanges)
+        #expect(result(.synced) != result(.synced, 2))
+    }
+
     @Test func completionHandlersRunOnTheUsersQueue() async throws {
         let key = DispatchSpecificKey<Int>()
         let queue = DispatchQueue(label: "mine")

@@ -12,11 +12,11 @@ struct TransactionTests {
     init() throws { bench = try Bench() }
 
     private func run(
-        attemptsMax: Int = 5, _ block: @escaping (Transaction, NSErrorPointer) -> Any?
+        attemptsMax: Int = 5, _ block: @escaping @Sendable (Transaction, NSErrorPointer) -> Any?
     ) async -> Result<Any?, NSError> {
         var runner = TransactionRunner(firestore: bench.firestore, attemptsMax: attemptsMax)
         runner.sleep = { [waits] seconds in waits.with { $0.append(seconds) } }
-        switch await runner.run(Carried(block), bench.firestore.engine) {
+        switch await runner.run(block, bench.firestore.engine) {
         case .success(let value): return .success(value.value)
         case .failure(let error): return .failure(error as NSError)
         }
@@ -30,6 +30,40 @@ struct TransactionTests {
     }
 
     private func ref(_ path: String) -> DocumentReference { bench.firestore.document(path) }
+
+    @Test func anEngineThatCannotStartFailsAtOnce() async throws {
+        let reason = Status.failedPrecondition("the cache is in use")
+        let engine = BrokenEngine(reason: reason, callbacks: DispatchQueue(label: "callbacks"))
+        let runs = Locked(0)
+        var runner = TransactionRunner(firestore: bench.firestore, attemptsMax: 5)
+        runner.sleep = { [waits] seconds in waits.with { $0.append(seconds) } }
+        let result = await runner.run(
+            { _, _ in
+                runs.with { $0 += 1 }
+                return nil
+            }, engine)
+        guard case .failure(let error) = result else { throw reason }
+        #expect((error as NSError).localizedDescription == "the cache is in use")
+        #expect(waits.with { $0.isEmpty } && runs.with { $0 } == 0)
+    }
+
+    /// Each call of a server that accepts and never answers ends with its timeout of a minute.
+    @Test func aSilentServerIsNotAskedAgainAfterAMinute() async throws {
+        let now = Locked(0.0)
+        let attempts = Locked(0)
+        var runner = TransactionRunner(firestore: bench.firestore, attemptsMax: 5)
+        runner.sleep = { _ in }
+        runner.nowSeconds = { now.with { $0 } }
+        let result = await runner.run(
+            { _, error in
+                attempts.with { $0 += 1 }
+                now.with { $0 += 40 }
+                error?.pointee = FirestoreErrorCode(.deadlineExceeded) as NSError
+                return nil
+            }, bench.firestore.engine)
+        guard case .failure(let error) = result else { throw Status.internalError("must fail") }
+        #expect((error as? FirestoreErrorCode)?.code == .deadlineExceeded && attempts.with { $0 } == 2)
+    }
 
     @Test func readsThenWrites() async throws {
         store("c/counter", version: 9, ["n": .integer(4)])

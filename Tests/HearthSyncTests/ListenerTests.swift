@@ -230,6 +230,76 @@ struct StreamTests {
         #expect(last.documents.count == 1 && !last.isFromCache)
     }
 
+    @Test("A cache listener raises no event for an acknowledgement, and releases its documents with its end")
+    func cacheListener() throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        var query = ClientQuery.collection("c")
+        query.filters = [.field(FieldPath("n"), .equal, .integer(1))]
+        func write(_ id: String, _ n: Int64) throws {
+            var fields = MapValue()
+            fields.set(FieldPath("n"), .integer(n))
+            try driver.write(Mutation(key: ResourcePath("c/\(id)"), kind: .set(fields)))
+        }
+        func acknowledge(_ seconds: Int64) throws {
+            _ = try driver.backend.takeWrite()
+            let time = TimestampMessage(.seconds(seconds))
+            try driver.backend.answerWrite(
+                .init(streamToken: [1], writeResults: [.init(updateTime: time)], commitTime: time))
+            driver.core.queue.drain()
+        }
+        for id in ["a", "b"] { try write(id, 1) }
+        _ = try driver.listen(query, source: .cache)
+        #expect(driver.events.count == 1)
+        for seconds in 1...2 as ClosedRange<Int64> { try acknowledge(seconds) }
+        #expect(driver.events.count == 1 && driver.acknowledged == ["c/a", "c/b"])
+        try write("b", 2)
+        #expect(driver.events.count == 2)
+        try driver.unlisten(query)
+        try acknowledge(3)
+        #expect(driver.events.count == 2)
+        _ = try driver.listen(.collection("c"), source: .cache)
+        guard case .snapshot(let last) = try #require(driver.events.last) else {
+            throw Status.internalError("no snapshot")
+        }
+        #expect(driver.events.count == 3 && last.documents.isEmpty)
+    }
+
+    @Test("Every listener falls back to the cache while the provider of tokens is silent")
+    func silentProvider() throws {
+        let driver = try SpecDriver(cache: .memory, isEager: true, limboResolutionsMax: 100, tokens: { _ in })
+        defer { driver.shutDown() }
+        // One after another, as reads do.
+        for round in 1...3 {
+            _ = try driver.listen(.collection("c"), source: .default)
+            #expect(driver.core.queue.isScheduled(.onlineStateTimeout), "round \(round)")
+            driver.core.queue.runDelayed(only: .onlineStateTimeout)
+            #expect(driver.events.count == round)
+            try driver.unlisten(.collection("c"))
+        }
+        // Beside each other, and when the program enables the network meanwhile.
+        _ = try driver.listen(.collection("c"), source: .default)
+        try driver.engine { $0.remoteStore.enableNetwork() }
+        #expect(driver.core.queue.isScheduled(.onlineStateTimeout))
+        driver.core.queue.runDelayed(only: .onlineStateTimeout)
+        #expect(driver.events.count == 4)
+        _ = try driver.listen(.collection("d"), source: .default)
+        #expect(driver.events.count == 5)
+    }
+
+    @Test("When a token has expired, the next connection has a new one", arguments: [false, true])
+    func expiredToken(isHealthy: Bool) throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        _ = try driver.listen(.collection("c"), source: .default)
+        if isHealthy { driver.core.queue.runDelayed(only: .listenStreamHealth) }
+        try driver.backend.closeWatch(Status(.unauthenticated, "expired"))
+        driver.core.queue.drain()
+        #expect(driver.credentials.invalidations == 1)
+        driver.skipBackoff(ofWatchStream: true)
+        #expect(driver.backend.isWatchOpen && driver.credentials.invalidations == 1)
+    }
+
     @Test("A stream that opens without listeners is closed after the idle timeout")
     func forsaken() throws {
         let driver = try driver()

@@ -100,6 +100,34 @@ struct MutationTests {
         #expect(result.changed == [FieldPath("a"), FieldPath("b")])
     }
 
+    @Test("Transforms of a set start from nothing, but for the previous value of a timestamp")
+    func transformsOfSets() throws {
+        func transform(_ name: String, _ operation: FieldTransform.Operation) -> FieldTransform {
+            FieldTransform(path: FieldPath(name), operation: operation)
+        }
+        let mutation = Mutation(
+            key: key, kind: .set(["a": .integer(1)]),
+            transforms: [
+                transform("n", .increment(.integer(1))), transform("l", .appendMissingElements([.integer(2)])),
+                transform("least", .minimum(.integer(5))), transform("t", .requestTime),
+            ])
+        let before = ClientDocument.found(
+            "c/a", 1,
+            ["n": .double(0.25), "l": .array([.integer(1)]), "least": .integer(3), "t": .integer(7), "old": .null])
+        let local = apply(mutation, to: before).document.fields
+        #expect(local["n"] == .integer(1) && local["l"] == .array([.integer(2)]) && local["least"] == .integer(5))
+        #expect(local["old"] == nil && local["a"] == .integer(1))
+        #expect(PendingServerTimestamp(try #require(local["t"]))?.previousValue == .integer(7))
+        var document = before
+        try mutation.applyAcknowledged(
+            to: &document,
+            MutationResult(
+                version: .seconds(9),
+                transformResults: [.integer(1), .null, .integer(5), .timestamp(.seconds(9))]))
+        #expect(document.fields["l"] == .array([.integer(2)]))
+        #expect(mutation.base(for: before) == nil)
+    }
+
     @Test("On acknowledgement the server's values apply, arrays are computed again")
     func acknowledgement() throws {
         let mutation = patch(
@@ -130,7 +158,7 @@ struct MutationTests {
     @Test("Increments have a base, other transforms none")
     func base() throws {
         let mutation = Mutation(
-            key: key, kind: .set([:]),
+            key: key, kind: .patch([:], mask: []),
             transforms: [
                 FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1))),
                 FieldTransform(path: SpecQuery.fieldPath("m.d"), operation: .increment(.integer(1))),

@@ -152,7 +152,8 @@ final class SpecCredentials: CredentialsProvider, @unchecked Sendable {
     init(_ user: ClientUser) { self.user = user }
 
     func token() async throws(Status) -> (user: ClientUser, token: String?) { (user, nil) }
-    func invalidateToken() {}
+    private(set) var invalidations = 0
+    func invalidateToken() { invalidations += 1 }
 
     func observeUser(_ changed: (@Sendable (ClientUser) -> Void)?) {
         self.changed = changed

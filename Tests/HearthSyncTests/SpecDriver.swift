@@ -34,6 +34,7 @@ final class SpecDriver {
     private let cache: SpecCache
     private let isEager: Bool
     private let limboResolutionsMax: Int
+    private let tokens: TokenSource
     private let folder = TemporaryFolder()
     private var listeners: [ClientQuery: QueryListener] = [:]
     private var inSyncListeners: [InSyncListener] = []
@@ -46,19 +47,23 @@ final class SpecDriver {
 
     private final class InSyncListener {}
 
-    init(cache: SpecCache, isEager: Bool, limboResolutionsMax: Int) throws {
+    init(
+        cache: SpecCache, isEager: Bool, limboResolutionsMax: Int,
+        tokens: @escaping TokenSource = { $0(.success(nil)) }
+    ) throws {
+        self.tokens = tokens
         self.cache = cache
         self.isEager = isEager
         self.limboResolutionsMax = limboResolutionsMax
         backend = SpecBackend()
         credentials = SpecCredentials(.unauthenticated)
-        core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials)
+        core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials, tokens)
     }
 
     private static func makeCore(
         _ cache: SpecCache, _ isEager: Bool, _ limboResolutionsMax: Int, _ folder: TemporaryFolder,
         _ backend: SpecBackend,
-        _ credentials: SpecCredentials
+        _ credentials: SpecCredentials, _ tokens: @escaping TokenSource
     ) throws -> SyncCore {
         let persistence: any Persistence
         switch cache {
@@ -71,7 +76,7 @@ final class SpecDriver {
         }
         let options = SyncCore.Options(
             firesTimers: false, limboResolutionsMax: limboResolutionsMax, schedulesMaintenance: false,
-            tokens: { $0(.success(nil)) })
+            tokens: tokens)
         let core = SyncCore(
             database: database, persistence: persistence, datastore: backend, credentials: credentials,
             options: options)
@@ -88,7 +93,7 @@ final class SpecDriver {
         inSyncListeners = []
         backend = SpecBackend()
         credentials = SpecCredentials(user)
-        core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials)
+        core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials, tokens)
     }
 
     private func stop() {

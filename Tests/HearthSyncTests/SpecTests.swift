@@ -24,10 +24,6 @@ struct SpecTests {
 
     private static func tags(_ test: SpecRunner.Object) -> Set<String> { Set(test["tags"] as? [String] ?? []) }
 
-    static func departure(_ file: String, _ name: String) -> String? {
-        file == "listen_source_spec_test.json" ? departures[name] : nil
-    }
-
     /// The reason why a test is not run on a cache; nil when it is run.
     static func reasonToLeaveOut(_ tags: Set<String>, _ cache: SpecCache) -> String? {
         for tag in ["multi-client", "no-ios", "benchmark"] where tags.contains(tag) { return tag }
@@ -35,12 +31,6 @@ struct SpecTests {
         if cache == .durable, tags.contains("eager-gc") { return "eager-gc" }
         return nil
     }
-
-    /// Differences from the reference SDKs: see `docs/internals/client.md`.
-    static let departures = [
-        "Newer docs from bundles should raise snapshot only when Watch catches up with acknowledged writes":
-            "a cache listener receives the acknowledgement"
-    ]
 
     @Test("A file's tests pass on every cache that they apply to", arguments: files, SpecCache.allCases)
     func run(file: String, cache: SpecCache) throws {
@@ -52,7 +42,7 @@ struct SpecTests {
         for (name, test) in tests {
             let tags = Self.tags(test)
             #expect(!tags.contains("exclusive"), "\(name) prevents the others from running")
-            if let reason = Self.reasonToLeaveOut(tags, cache) ?? Self.departure(file, name) {
+            if let reason = Self.reasonToLeaveOut(tags, cache) {
                 leftOut.append((name, reason))
                 continue
             }

@@ -115,7 +115,8 @@ public class Database: NSObject, @unchecked Sendable {
 
     /// Runs events and completions, one after another, also when the queue is concurrent. The default is the main
     /// queue; a program that does not run its main queue must set another one. It may be changed at any time: the
-    /// change concerns what has not been handed to the earlier queue yet.
+    /// change concerns what has not been handed to the earlier queue yet. With another queue than the main one, closures in
+    /// classes of the main actor must be `@Sendable`: the compiler takes them for closures of the main actor otherwise.
     public var callbackQueue: DispatchQueue {
         get { state.with { $0.callbackQueue } }
         set {

@@ -120,34 +120,43 @@ extension DatabaseQuery {
         withCancel cancelBlock: ((any Error) -> Void)?
     ) { _ = start(eventType, isSingle: true, block, cancelBlock) }
 
-    /// Waits for one event. Known data is returned at once; otherwise it waits for the server without a timeout,
-    /// offline until the client is online again. `getData` asks the server first. Unlike Firebase's method it throws,
-    /// so that it always returns.
+    /// Waits for one event, as Firebase's method, which cannot report an error either. Known data is returned at once;
+    /// otherwise it waits for the server without a timeout, offline until the client is online again. `getData` asks
+    /// the server first; use `observeSingleEvent(of:)` to get errors.
     /// - Parameter eventType: the kind of events.
     /// - Returns: the data, and the key of the previous sibling in the query's order; nil for the first child, for
-    ///   `childRemoved` and for `value`.
-    /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules deny reading, 2 when the app is deleted,
-    ///   9999 after `removeAllObservers` and for other reasons (see `Database`). `CancellationError` when the task is
-    ///   cancelled.
+    ///   `childRemoved` and for `value`. When the rules deny reading, the app is deleted, `removeAllObservers` is called
+    ///   or the task is cancelled, a snapshot without data: Firebase's method never returns then. A refusal is logged as a
+    ///   warning.
     nonisolated(nonsending) public func observeSingleEventAndPreviousSiblingKey(
         of eventType: DataEventType
-    ) async throws -> (DataSnapshot, String?) {
-        try await answer(stoppable: { completion in
-            let handle = start(
-                eventType, isSingle: true, callbacks: .none, { completion(.success($0)) },
-                { completion(.failure($0.error)) })
-            return { [self] in removeObserver(withHandle: handle) }
-        })
+    ) async -> (DataSnapshot, String?) {
+        do { return try await single(eventType) } catch {
+            if !(error is CancellationError) {
+                Log.warning("observeSingleEventAndPreviousSiblingKey at \(ref.url): \(error.localizedDescription)")
+            }
+            return (DataSnapshot(.empty, at: base.path, of: base.database), nil)
+        }
     }
 
-    /// Not in Firebase's API: waits for one event, as `observeSingleEventAndPreviousSiblingKey(of:)`.
+    /// Not in Firebase's API: waits for one event. Known data is returned at once; otherwise it waits for the server
+    /// without a timeout, offline until the client is online again. `getData` asks the server first.
     /// - Parameter eventType: the kind of events.
     /// - Returns: the data.
     /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules deny reading, 2 when the app is deleted,
     ///   9999 after `removeAllObservers` and for other reasons (see `Database`). `CancellationError` when the task is
     ///   cancelled.
     nonisolated(nonsending) public func observeSingleEvent(of eventType: DataEventType) async throws -> DataSnapshot {
-        try await observeSingleEventAndPreviousSiblingKey(of: eventType).0
+        try await single(eventType).0
+    }
+
+    nonisolated(nonsending) private func single(_ eventType: DataEventType) async throws -> (DataSnapshot, String?) {
+        try await answer(stoppable: { completion in
+            let handle = start(
+                eventType, isSingle: true, callbacks: .none, { completion(.success($0)) },
+                { completion(.failure($0.error)) })
+            return { [self] in removeObserver(withHandle: handle) }
+        })
     }
 
     private func start(

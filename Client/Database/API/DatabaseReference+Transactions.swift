@@ -27,7 +27,8 @@ extension DatabaseReference {
     /// - Parameter block: receives the best known data, which has no data where none is known, and returns the result.
     ///   It runs at once, and again when the data turns out to be different, on a queue of the library, for one
     ///   transaction after another. It must not wait for this database.
-    public func runTransactionBlock(_ block: @escaping (MutableData) -> TransactionResult) {
+    @preconcurrency
+    public func runTransactionBlock(_ block: @escaping @Sendable (MutableData) -> TransactionResult) {
         run(block, localEvents: true) { _ in }
     }
 
@@ -35,8 +36,9 @@ extension DatabaseReference {
     /// - Parameters:
     ///   - block: the function, as for `runTransactionBlock(_:)`.
     ///   - completionBlock: runs when the transaction has ended, offline only after the client is online again.
+    @preconcurrency
     public func runTransactionBlock(
-        _ block: @escaping (MutableData) -> TransactionResult,
+        _ block: @escaping @Sendable (MutableData) -> TransactionResult,
         andCompletionBlock completionBlock: @escaping TransactionCompletion
     ) { runTransactionBlock(block, andCompletionBlock: completionBlock, withLocalEvents: true) }
 
@@ -46,8 +48,9 @@ extension DatabaseReference {
     ///   - completionBlock: nil, or runs when the transaction has ended, offline only after the client is online again.
     ///   - localEvents: whether observers receive the function's result before the server has committed it. With false
     ///     they receive nothing of the transaction until then, also offline.
+    @preconcurrency
     public func runTransactionBlock(
-        _ block: @escaping (MutableData) -> TransactionResult,
+        _ block: @escaping @Sendable (MutableData) -> TransactionResult,
         andCompletionBlock completionBlock: TransactionCompletion?, withLocalEvents localEvents: Bool
     ) {
         guard let completionBlock else { return run(block, localEvents: localEvents) { _ in } }
@@ -70,26 +73,26 @@ extension DatabaseReference {
     /// - Throws: an `NSError` of the domain `com.firebase`: 1 when the rules deny the write, 2 when the app is deleted,
     ///   3 after `purgeOutstandingWrites`, 9999 for other reasons (see `TransactionCompletion`). `CancellationError`
     ///   when the task is cancelled; a transaction that was begun continues.
+    @preconcurrency
     @discardableResult
     nonisolated(nonsending) public func runTransactionBlock(
-        _ block: @escaping (MutableData) -> TransactionResult
+        _ block: @escaping @Sendable (MutableData) -> TransactionResult
     ) async throws -> (Bool, DataSnapshot) {
         try await answer { run(block, localEvents: true, completion: $0) }
     }
 
     private func run(
-        _ block: @escaping (MutableData) -> TransactionResult, localEvents: Bool,
+        _ block: @escaping @Sendable (MutableData) -> TransactionResult, localEvents: Bool,
         completion: @escaping @Sendable (Result<(Bool, DataSnapshot), any Error>) -> Void
     ) {
         let (database, path) = base
         orTrap { () throws(Status) in try Paths.checkWritable(path, "runTransactionBlock") }
-        let carried = Carried(block)
         let fail: @Sendable (WireFailure) -> Void = { completion(.failure($0.error)) }
         repository.perform(
             { engine in
                 engine.runTransaction(
                     at: path, localEvents: localEvents,
-                    update: { node in carried.value(MutableData(node, at: path)).node },
+                    update: { node in block(MutableData(node, at: path)).node },
                     completion: { outcome in
                         switch outcome {
                         case .committed(let node):

@@ -56,7 +56,8 @@ public final class AggregateQuery: Sendable, Hashable {
     ///   - includeMetadataChanges: whether the listener also runs when only `metadata` of the result changed.
     ///   - source: the cache and the server, or the cache alone.
     ///   - listener: runs on `FirestoreSettings.dispatchQueue` with each result, or with an `NSError` of
-    ///     `FirestoreErrorDomain`, which ends the listening.
+    ///     `FirestoreErrorDomain`, which ends the listening: `invalidArgument` for a sum or an average with a limit when
+    ///     the name comes before the aggregated field in the order, as with a cursor at a document.
     /// - Returns: the registration. The listener runs until its `remove()` is called; it also runs when the
     ///   registration is released.
     @discardableResult
@@ -68,7 +69,11 @@ public final class AggregateQuery: Sendable, Hashable {
         let carried = Carried(listener)
         let last = Locked<AggregateQuerySnapshot?>(nil)
         let options = SnapshotListenOptions().withSource(source).withIncludeMetadataChanges(true)
-        return SnapshotListener.listen(query.firestore, to: localQuery, options) { [self] result in
+        let local: ClientQuery
+        do throws(Status) { local = try localQuery() } catch {
+            return SnapshotListener.fail(query.firestore) { carried.value(nil, error.nsError) }
+        }
+        return SnapshotListener.listen(query.firestore, to: local, options) { [self] result in
             switch result {
             case .success(let view):
                 let snapshot = snapshot(of: view)
@@ -133,36 +138,64 @@ public final class AggregateQuery: Sendable, Hashable {
     // MARK: On this device
 
     /// The query over the documents that count. As at the server, these are the documents that have all aggregated
-    /// fields, in the order of these fields.
-    var localQuery: ClientQuery {
-        var local = query.model
-        var paths: [ModelFieldPath] = []
-        for path in fields.compactMap(\.path) where !paths.contains(path) { paths.append(path) }
-        if paths.isEmpty { return local }
+    /// fields, in the order of these fields, which come before the name.
+    /// - Throws: `INVALID_ARGUMENT`, with the server's message, for a limit in an order in which the name comes before
+    ///   an aggregated field: neither the server nor the client can then select the documents.
+    func localQuery() throws(Status) -> ClientQuery {
+        let model = query.model
         // The implied orders come before the aggregated fields. The name, which ends every order, remains implied.
-        var orders = query.model.normalizedOrders
-        if query.model.orders.contains(where: { $0.field.isDocumentName }) { return local }
+        var orders = model.normalizedOrders
+        var missing: [ModelFieldPath] = []
+        for path in fields.compactMap(\.path).sorted() {
+            if !missing.contains(path), !orders.contains(where: { $0.field == path }) { missing.append(path) }
+        }
+        if missing.isEmpty { return model }
+        if hasNameInOrder {
+            // Without a limit the result has all documents that count. The aggregation skips the others.
+            if model.limit == nil { return model }
+            throw .invalidArgument(
+                "This query requires an index that has fields [\(missing.map(\.string).joined(separator: ", "))] after "
+                    + "__name__ and Firestore does not currently support such an index. Please try the query again with "
+                    + "additional ordering on those fields.")
+        }
         orders.removeAll { $0.field.isDocumentName }
         let isDescending = orders.last?.descending ?? false
-        for path in paths.sorted() where !orders.contains(where: { $0.field == path }) {
-            orders.append(ModelOrder(field: path, descending: isDescending))
-        }
-        // A cursor at a document may end with the name, which no longer has the same position.
-        let limit = orders.count
-        func fits(_ bound: ClientQuery.Bound?) -> Bool { (bound?.values.count ?? 0) <= limit }
-        if fits(query.model.start), fits(query.model.end) { local.orders = orders }
+        for path in missing { orders.append(ModelOrder(field: path, descending: isDescending)) }
+        var local = model
+        local.orders = orders
         return local
     }
 
+    /// Whether an order, a filter or a cursor determines that the name follows the orders of the query directly. A
+    /// cursor at a document ends with the name.
+    private var hasNameInOrder: Bool {
+        let model = query.model
+        if model.orders.contains(where: { $0.field.isDocumentName }) { return true }
+        if model.filters.contains(where: { $0.concernsName }) { return true }
+        let before = model.normalizedOrders.count { !$0.field.isDocumentName }
+        return [model.start, model.end].contains { ($0?.values.count ?? 0) > before }
+    }
+
     private func fromCache(_ completion: @escaping @Sendable (Result<AggregateQuerySnapshot, Status>) -> Void) {
-        query.firestore.engine.documentsFromCache(localQuery) { [self] result in
-            completion(result.map { snapshot(of: $0) })
-        }
+        let engine = query.firestore.engine
+        let local: ClientQuery
+        do throws(Status) { local = try localQuery() } catch { return completion(.failure(error)) }
+        engine.documentsFromCache(local) { [self] result in completion(result.map { snapshot(of: $0) }) }
     }
 
     func snapshot(of view: ViewSnapshot) -> AggregateQuerySnapshot {
         AggregateQuerySnapshot(
             query: self, values: LocalAggregation.values(of: distinctFields, over: view.documents),
             metadata: SnapshotMetadata(hasPendingWrites: view.hasPendingWrites, isFromCache: view.isFromCache))
+    }
+}
+
+extension ModelFilter {
+    /// Whether a member is on the document's name.
+    fileprivate var concernsName: Bool {
+        switch self {
+        case .and(let members), .or(let members): members.contains { $0.concernsName }
+        case .field(let path, _, _), .unary(let path, _): path.isDocumentName
+        }
     }
 }

@@ -1,7 +1,9 @@
-internal import Foundation
+public import Foundation
 
-/// The codes of errors in `FirestoreErrorDomain`. They are the codes of gRPC.
-public struct FirestoreErrorCode: Sendable {
+/// An error of `FirestoreErrorDomain`, and its codes, which are those of gRPC.
+///
+/// Calls throw an `NSError`, as on Apple platforms. It casts to this type: `catch let error as FirestoreErrorCode`.
+public struct FirestoreErrorCode: Error, CustomNSError, Sendable, Hashable {
     /// A code of an error in `FirestoreErrorDomain`.
     public enum Code: Int, Sendable {
         /// No error.
@@ -40,6 +42,35 @@ public struct FirestoreErrorCode: Sendable {
         case unauthenticated = 16
     }
 
+    private let error: NSError
+
+    /// An error to throw, for example from the closure of a transaction.
+    /// - Parameters:
+    ///   - code: the code.
+    ///   - userInfo: as of `NSError`; `NSLocalizedDescriptionKey` has the message.
+    public init(_ code: Code, userInfo: [String: Any] = [:]) {
+        error = NSError(domain: FirestoreErrorDomain, code: code.rawValue, userInfo: userInfo)
+    }
+
+    /// nil for an error of another domain.
+    fileprivate init?(_ error: NSError) {
+        guard error.domain == FirestoreErrorDomain, Code(rawValue: error.code) != nil else { return nil }
+        self.error = error
+    }
+
+    /// The code.
+    public var code: Code { Code(rawValue: error.code) ?? .unknown }
+    /// `FirestoreErrorDomain`.
+    public static var errorDomain: String { FirestoreErrorDomain }
+    /// The number of the code.
+    public var errorCode: Int { error.code }
+    /// As of `NSError`.
+    public var errorUserInfo: [String: Any] { error.userInfo }
+    /// As of `NSError`.
+    public var userInfo: [String: Any] { error.userInfo }
+    /// The message.
+    public var localizedDescription: String { error.localizedDescription }
+
     /// See `Code.OK`.
     public static let OK = Code.OK
     /// See `Code.cancelled`.
@@ -74,4 +105,38 @@ public struct FirestoreErrorCode: Sendable {
     public static let dataLoss = Code.dataLoss
     /// See `Code.unauthenticated`.
     public static let unauthenticated = Code.unauthenticated
+}
+
+/// On Linux, too, the runtime casts between a class and a struct with this conformance.
+extension FirestoreErrorCode: _ObjectiveCBridgeable {
+    /// For casts to `NSError`.
+    /// - Returns: the error.
+    public func _bridgeToObjectiveC() -> NSError { error }
+
+    /// For casts from `NSError`.
+    /// - Parameters:
+    ///   - source: the error.
+    ///   - result: becomes nil for an error of another domain.
+    public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout FirestoreErrorCode?) {
+        result = FirestoreErrorCode(source)
+    }
+
+    /// For casts from `NSError`.
+    /// - Parameters:
+    ///   - source: the error.
+    ///   - result: becomes nil for an error of another domain.
+    /// - Returns: whether the error is of `FirestoreErrorDomain`.
+    public static func _conditionallyBridgeFromObjectiveC(
+        _ source: NSError, result: inout FirestoreErrorCode?
+    ) -> Bool {
+        result = FirestoreErrorCode(source)
+        return result != nil
+    }
+
+    /// For casts from `NSError`.
+    /// - Parameter source: an error of `FirestoreErrorDomain`.
+    /// - Returns: the error.
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> FirestoreErrorCode {
+        source.flatMap { FirestoreErrorCode($0) } ?? FirestoreErrorCode(.unknown)
+    }
 }

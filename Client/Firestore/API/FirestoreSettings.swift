@@ -27,7 +27,8 @@ public final class FirestoreSettings: NSObject, NSCopying {
     public var tls = TLSSettings()
     /// The queue of completion handlers and listeners, which run one after another; the main queue by default. A
     /// program whose main queue does not run (for example because it blocks on a semaphore) needs another queue.
-    /// `async` calls need none.
+    /// `async` calls need none. With another queue, closures in classes of the main actor must be `@Sendable`: the compiler
+    /// takes them for closures of the main actor otherwise.
     public var dispatchQueue = DispatchQueue.main
     /// Whether the cache is in a file; true by default. It has no effect when `cacheSettings` is set. Deprecated on
     /// Apple platforms.

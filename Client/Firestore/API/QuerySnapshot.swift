@@ -65,7 +65,7 @@ public final class QuerySnapshot: Sendable, Hashable {
     }
 
     public static func == (left: QuerySnapshot, right: QuerySnapshot) -> Bool {
-        left.query == right.query && left.view == right.view
+        left.query == right.query && left.view.looksLike(right.view)
     }
 
     public func hash(into hasher: inout Hasher) {

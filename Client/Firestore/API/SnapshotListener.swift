@@ -27,6 +27,13 @@ final class SnapshotListener: NSObject, ListenerRegistration, Sendable {
         return registration
     }
 
+    /// A listener that only receives an error: its query cannot be listened to.
+    static func fail(_ firestore: Firestore, _ onError: @escaping @Sendable () -> Void) -> SnapshotListener {
+        let registration = SnapshotListener(firestore: firestore)
+        registration.deliver(onError)
+        return registration
+    }
+
     func start(_ listener: EngineListener) {
         let isRemoved = state.with { state in
             state.listener = listener

@@ -165,6 +165,8 @@ public final class Transaction {
     }
 }
 
+// `@preconcurrency` and `@Sendable`: a closure in a class of the main actor would otherwise belong to the main actor, and
+// run elsewhere. The compiler warns of it; code for Apple platforms compiles in Swift 5 and 6.
 extension Firestore {
     /// Runs a transaction: reads documents and writes results that depend on them, isolated from other writes. It needs
     /// the network.
@@ -175,8 +177,9 @@ extension Firestore {
     ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the return value of the last run, or with the
     ///     error: that of the block, or an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
     ///     attempt, or `unavailable` when the server cannot be reached.
+    @preconcurrency
     public func runTransaction(
-        _ updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,
+        _ updateBlock: @escaping @Sendable (Transaction, NSErrorPointer) -> Any?,
         completion: @escaping (Any?, (any Error)?) -> Void
     ) {
         runTransaction(with: nil, block: updateBlock, completion: completion)
@@ -190,15 +193,15 @@ extension Firestore {
     ///   - completion: runs on `FirestoreSettings.dispatchQueue` with the return value of the last run, or with the
     ///     error: that of the block, or an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
     ///     attempt, or `unavailable` when the server cannot be reached.
+    @preconcurrency
     public func runTransaction(
-        with options: TransactionOptions?, block updateBlock: @escaping (Transaction, NSErrorPointer) -> Any?,
+        with options: TransactionOptions?, block updateBlock: @escaping @Sendable (Transaction, NSErrorPointer) -> Any?,
         completion: @escaping (Any?, (any Error)?) -> Void
     ) {
         let runner = TransactionRunner(
             firestore: self, attemptsMax: options?.maxAttempts ?? TransactionRunner.attemptsDefault)
-        let block = Carried(updateBlock)
         let done = Carried(completion)
-        runner.start(block) { [self] result in
+        runner.start(updateBlock) { [self] result in
             deliver {
                 switch result {
                 case .success(let value): done.value(value.value, nil)
@@ -215,13 +218,13 @@ extension Firestore {
     /// - Throws: the error of the block; an `NSError` of `FirestoreErrorDomain`, for example `aborted` after the last
     ///   attempt, or `unavailable` when the server cannot be reached; `CancellationError` when the task is cancelled:
     ///   no further attempt starts, and a commit that is under way may be made.
+    @preconcurrency
     @discardableResult
     nonisolated(nonsending) public func runTransaction(
-        _ updateBlock: @escaping (Transaction, NSErrorPointer) -> sending Any?
+        _ updateBlock: @escaping @Sendable (Transaction, NSErrorPointer) -> sending Any?
     ) async throws -> sending Any? {
         let runner = TransactionRunner(firestore: self, attemptsMax: TransactionRunner.attemptsDefault)
-        let block = Carried<(Transaction, NSErrorPointer) -> Any?>(updateBlock)
-        let result: Carried<Any?> = try await answer(stoppable: { runner.start(block, completion: $0) })
+        let result: Carried<Any?> = try await answer(stoppable: { runner.start(updateBlock, completion: $0) })
         return result.value
     }
 }

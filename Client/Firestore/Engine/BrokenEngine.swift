@@ -13,6 +13,8 @@ final class BrokenEngine: FirestoreEngine {
         self.callbacks = callbacks
     }
 
+    var startFailure: Status? { reason }
+
     private func fail<Success>(_ completion: @escaping @Sendable (Result<Success, Status>) -> Void) {
         callbacks.async { [reason] in completion(.failure(reason)) }
     }

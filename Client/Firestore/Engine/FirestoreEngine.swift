@@ -6,6 +6,9 @@ internal import HearthSync
 /// Completions and events arrive on one serial queue of the instance. The API forwards completion handlers and
 /// listeners to the user's queue. `async` calls need no queue of the user.
 protocol FirestoreEngine: AnyObject, Sendable {
+    /// Why the engine could not start: every call fails with it, and no repetition helps. nil for one that works.
+    var startFailure: Status? { get }
+
     /// - Parameter onEnd: the engine was terminated. No event follows.
     func listen(
         to query: ClientQuery, options: SyncClient.ListenOptions, onEnd: @escaping @Sendable () -> Void,
@@ -44,6 +47,8 @@ protocol FirestoreEngine: AnyObject, Sendable {
 }
 
 extension FirestoreEngine {
+    var startFailure: Status? { nil }
+
     func listen(
         to query: ClientQuery, options: SyncClient.ListenOptions,
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void

@@ -1,16 +1,19 @@
 internal import Foundation
 
-/// The library's messages on standard error: always warnings, details only after `Firestore.enableLogging(true)`.
+/// The library's messages on standard error: warnings, and details after `Firestore.enableLogging(true)`, unless the
+/// program set another level (`FirebaseConfiguration`).
 enum Log {
     private static let isVerbose = Locked(false)
 
     static func setVerbose(_ verbose: Bool) { isVerbose.with { $0 = verbose } }
 
     static func debug(_ message: @autoclosure () -> String) {
-        if isVerbose.with({ $0 }) { write("debug", message()) }
+        if isVerbose.with({ $0 }) || FirebaseConfiguration.shared.writes(.debug) { write("debug", message()) }
     }
 
-    static func warning(_ message: String) { write("warning", message) }
+    static func warning(_ message: String) {
+        if FirebaseConfiguration.shared.writes(.warning) { write("warning", message) }
+    }
 
     private static func write(_ level: String, _ message: String) {
         FileHandle.standardError.write(Data("[FirebaseFirestore] \(level): \(message)\n".utf8))

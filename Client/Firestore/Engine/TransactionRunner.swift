@@ -5,7 +5,12 @@ internal import HearthSync
 
 /// Runs a transaction's closure until its commit succeeds or fails permanently.
 struct TransactionRunner: Sendable {
+    typealias Block = @Sendable (Transaction, NSErrorPointer) -> Any?
+
     static let attemptsDefault = 5
+    /// No attempt starts later than this after the first, whatever the number of attempts: a server that accepts and never
+    /// answers holds each call until its timeout (`GRPCDatastore`).
+    static let secondsMax = 60.0
 
     let firestore: Firestore
     let attemptsMax: Int
@@ -13,13 +18,15 @@ struct TransactionRunner: Sendable {
     var sleep: @Sendable (Double) async -> Void = { seconds in
         try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000))
     }
+    /// Never decreases; tests set it.
+    var nowSeconds: @Sendable () -> Double = { Double(SystemClock().monotonicNanoseconds()) / 1e9 }
 
     /// Starts the transaction in a task of the instance.
     /// - Returns: a closure that ends it early. No further attempt starts; a commit in progress may or may not be
     ///   applied.
     @discardableResult
     func start(
-        _ block: Carried<(Transaction, NSErrorPointer) -> Any?>,
+        _ block: @escaping Block,
         completion: @escaping @Sendable (Result<Carried<Any?>, any Error>) -> Void
     ) -> @Sendable () -> Void {
         // Read here, where a terminated instance is the caller's error; the task may start after the end.
@@ -28,10 +35,12 @@ struct TransactionRunner: Sendable {
     }
 
     func run(
-        _ block: Carried<(Transaction, NSErrorPointer) -> Any?>, _ engine: any FirestoreEngine
+        _ block: @escaping Block, _ engine: any FirestoreEngine
     ) async -> Result<Carried<Any?>, any Error> {
+        if let failure = engine.startFailure { return .failure(failure.nsError) }
         var backoff = Backoff(.firestore)
         var attemptsLeft = attemptsMax
+        let endSeconds = nowSeconds() + Self.secondsMax
         while true {
             let seconds = backoff.next(random: .random(in: 0...1)) / 1_000
             if seconds > 0 { await sleep(seconds) }
@@ -54,7 +63,7 @@ struct TransactionRunner: Sendable {
                     failure = error
                 }
             }
-            guard attemptsLeft > 0, Self.isWorthRetrying(failure.code) else {
+            guard attemptsLeft > 0, Self.isWorthRetrying(failure.code), nowSeconds() < endSeconds else {
                 return .failure(userError ?? failure.nsError)
             }
             if failure.code == .resourceExhausted { backoff.growToMax() }
@@ -63,13 +72,13 @@ struct TransactionRunner: Sendable {
 
     /// Runs on a thread that may block, because reads inside the closure block.
     private func call(
-        _ block: Carried<(Transaction, NSErrorPointer) -> Any?>, _ attempt: TransactionAttempt
+        _ block: @escaping Block, _ attempt: TransactionAttempt
     ) async -> (Carried<Any?>, NSError?) {
         await withCheckedContinuation { continuation in
             DispatchQueue.global(qos: .userInitiated).async { [firestore] in
                 var error: NSError?
                 let value = withUnsafeMutablePointer(to: &error) { pointer in
-                    block.value(Transaction(firestore: firestore, attempt: attempt), pointer)
+                    block(Transaction(firestore: firestore, attempt: attempt), pointer)
                 }
                 continuation.resume(returning: (Carried(value), error))
             }

@@ -19,7 +19,8 @@ final class View {
     private(set) var syncState = SyncState.none
     /// The client listens at the server for the target: the server's updates follow acknowledged writes.
     var isTargetActive = false
-    /// Acknowledged states that are not shown: the server's updates of the documents follow.
+    /// Acknowledged states that are not shown until the documents are read from the server: by this target, or by another
+    /// one when the client does not listen at the server for it.
     private var awaited: [ResourcePath: ClientDocument] = [:]
     /// Documents that the server has sent for the target, and whose acknowledged states it should have sent by now.
     private var unconfirmed: Set<ResourcePath> = []
@@ -93,7 +94,6 @@ final class View {
     ) {
         awaited[key] = nil
         if !document.hasCommittedMutations { unconfirmed.remove(key) }
-        let isOverdue = isOverdue || !isTargetActive
         let new = matcher.matches(document) ? document : nil
         var change: ViewSnapshot.Change?
         switch (old, new) {
@@ -135,7 +135,7 @@ final class View {
         old.hasLocalMutations && new.hasCommittedMutations && !new.hasLocalMutations
     }
 
-    var awaitsUpdates: Bool { !awaited.isEmpty }
+    var awaitsUpdates: Bool { isTargetActive && !awaited.isEmpty }
 
     /// Acknowledged documents that the server did not send, although its snapshot is newer. Two causes are possible.
     /// Another client removed them from the result first: the server does not report changes that cancel out between

@@ -59,6 +59,15 @@ extension ClientDocument: Equatable {
     }
 }
 
+extension ClientDocument {
+    /// Whether users see the same document. An acknowledged document is what the server sends next: only the engine
+    /// distinguishes them.
+    package func looksLike(_ other: ClientDocument) -> Bool {
+        kind == other.kind && version == other.version && hasLocalMutations == other.hasLocalMutations
+            && key == other.key && StrictEquality.equal(fields, other.fields)
+    }
+}
+
 extension Sequence<ClientDocument> {
     package var byKey: [ResourcePath: ClientDocument] {
         var documents: [ResourcePath: ClientDocument] = [:]

@@ -79,8 +79,12 @@ package struct ClientQuery: Sendable {
     /// The target to send to the server.
     package var target: ClientTarget { target(orders: normalizedOrders) }
 
-    /// The target to send to the server for aggregations. They do not depend on the order, so no order is implied.
-    package var aggregationTarget: ClientTarget { target(orders: orders) }
+    /// The target to send to the server for aggregations. They do not depend on the order, so no order is implied, except
+    /// those that a cursor at a document has values for.
+    package var aggregationTarget: ClientTarget {
+        let count = max(orders.count, start?.values.count ?? 0, end?.values.count ?? 0)
+        return target(orders: Array(normalizedOrders.prefix(count)))
+    }
 
     private func target(orders: [Query.Order]) -> ClientTarget {
         let isReversed = limit != nil && limitType == .last

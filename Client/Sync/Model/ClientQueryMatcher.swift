@@ -83,8 +83,10 @@ package struct ClientQueryMatcher: Sendable {
 
     private static func matches(_ value: Value, _ op: Filter.Operator, _ operand: Value) -> Bool {
         switch op {
-        case .equal, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
-            return ClientValueOrder.areComparable(value, operand) && holds(op, ClientValueOrder.compare(value, operand))
+        case .equal: return ClientValueOrder.equivalent(value, operand)
+        case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+            return isFindable(operand) && ClientValueOrder.areComparable(value, operand)
+                && holds(op, ClientValueOrder.compare(value, operand))
         case .notEqual: return value != .null && !ClientValueOrder.equivalent(value, operand)
         case .in: return elements(operand).contains { isFindable($0) && ClientValueOrder.equivalent($0, value) }
         case .notIn:
@@ -113,7 +115,7 @@ package struct ClientQueryMatcher: Sendable {
         }
     }
 
-    /// For the server, null and NaN are in no list: only `==` matches them.
+    /// For the server, null and NaN are in no list and no range: only `==` matches them.
     private static func isFindable(_ operand: Value) -> Bool {
         switch operand {
         case .null: false

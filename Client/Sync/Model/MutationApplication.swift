@@ -21,11 +21,12 @@ extension Mutation {
         guard precondition.holds(for: document) else { return changed }
         switch kind {
         case .set(let value):
-            let results = localTransformResults(of: document, localWriteTime)
+            let results = localTransformResults(from: value, previous: document.fields, localWriteTime)
             document.becomeLocal(.found, value.applying(results))
             return nil
         case .patch(let value, let mask):
-            let results = localTransformResults(of: document, localWriteTime)
+            let results = localTransformResults(
+                from: document.fields, previous: document.fields, localWriteTime)
             var fields = document.fields
             fields.merge(value, mask: mask)
             document.becomeLocal(.found, fields.applying(results))
@@ -42,14 +43,14 @@ extension Mutation {
     func applyAcknowledged(to document: inout ClientDocument, _ result: MutationResult) throws(Status) {
         switch kind {
         case .set(let value):
-            let results = try serverTransformResults(of: document, result)
+            let results = try serverTransformResults(from: value, result)
             document.becomeCommitted(.found, value.applying(results), result.version)
         case .patch(let value, let mask):
             guard precondition.holds(for: document) else {
                 document.becomeCommitted(.unknown, MapValue(), result.version)
                 return
             }
-            let results = try serverTransformResults(of: document, result)
+            let results = try serverTransformResults(from: document.fields, result)
             var fields = document.fields
             fields.merge(value, mask: mask)
             document.becomeCommitted(.found, fields.applying(results), result.version)
@@ -59,8 +60,9 @@ extension Mutation {
     }
 
     /// The base values of transforms that are not idempotent. With them, an update from the server that already
-    /// contains the effect does not make the value flicker. nil when there are none.
+    /// contains the effect does not make the value flicker. nil when there are none: a set starts from nothing.
     func base(for document: ClientDocument) -> Mutation? {
+        if case .set = kind { return nil }
         var value = MapValue()
         var mask: [FieldPath] = []
         for transform in transforms {
@@ -78,22 +80,26 @@ extension Mutation {
 
     // MARK: Transforms
 
-    /// All are computed from the fields before the mutation.
+    /// - Parameters:
+    ///   - fields: what the transforms apply to: the fields of a set, which replaces the document, or those of the document
+    ///     that is patched.
+    ///   - previousFields: the fields before the mutation, for the previous value of a server timestamp.
     private func localTransformResults(
-        of document: ClientDocument, _ localWriteTime: Timestamp
+        from fields: MapValue, previous previousFields: MapValue, _ localWriteTime: Timestamp
     ) -> [(path: FieldPath, value: Value)] {
         transforms.map { transform in
-            let previous = document.fields[path: transform.path]
             if case .requestTime = transform.operation {
-                let pending = PendingServerTimestamp(localWriteTime: localWriteTime, previousValue: previous)
+                let pending = PendingServerTimestamp(
+                    localWriteTime: localWriteTime, previousValue: previousFields[path: transform.path])
                 return (transform.path, pending.value)
             }
-            return (transform.path, transform.apply(to: previous, requestTime: localWriteTime).value)
+            let value = fields[path: transform.path]
+            return (transform.path, transform.apply(to: value, requestTime: localWriteTime).value)
         }
     }
 
     private func serverTransformResults(
-        of document: ClientDocument, _ result: MutationResult
+        from fields: MapValue, _ result: MutationResult
     ) throws(Status) -> [(path: FieldPath, value: Value)] {
         guard result.transformResults.count == transforms.count else {
             throw .internalError(
@@ -104,8 +110,8 @@ extension Mutation {
             switch transform.operation {
             case .appendMissingElements, .removeAllFromArray:
                 // The server answers null: the result is computed from the fields.
-                let previous = document.fields[path: transform.path]
-                return (transform.path, transform.apply(to: previous, requestTime: .none).value)
+                let value = fields[path: transform.path]
+                return (transform.path, transform.apply(to: value, requestTime: .none).value)
             case .requestTime, .increment, .maximum, .minimum: return (transform.path, result)
             }
         }

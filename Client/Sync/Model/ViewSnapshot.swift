@@ -46,6 +46,16 @@ package struct ViewSnapshot: Sendable, Equatable {
 
     package var hasPendingWrites: Bool { !mutatedKeys.isEmpty }
 
+    /// Whether users see the same in both: the documents, their changes, and the metadata.
+    package func looksLike(_ other: ViewSnapshot) -> Bool {
+        query == other.query && isFromCache == other.isFromCache && mutatedKeys == other.mutatedKeys
+            && excludesMetadataChanges == other.excludesMetadataChanges
+            && documents.count == other.documents.count && oldDocuments.count == other.oldDocuments.count
+            && documents.elementsEqual(other.documents) { $0.looksLike($1) }
+            && oldDocuments.elementsEqual(other.oldDocuments) { $0.looksLike($1) }
+            && changes.elementsEqual(other.changes) { $0.kind == $1.kind && $0.document.looksLike($1.document) }
+    }
+
     package init(
         query: ClientQuery, documents: DocumentSet, oldDocuments: DocumentSet, changes: [Change],
         mutatedKeys: Set<ResourcePath>, isFromCache: Bool, syncStateChanged: Bool, excludesMetadataChanges: Bool,

@@ -149,7 +149,8 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
             backoff.reset()
         } else if status.code == .resourceExhausted {
             backoff.growToMax()
-        } else if status.code == .unauthenticated, state != .healthy {
+        } else if status.code == .unauthenticated {
+            // Also after a long time: the token has expired, and the next attempt with it would fail.
             invalidateToken()
         }
         if let stream {

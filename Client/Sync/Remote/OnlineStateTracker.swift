@@ -24,6 +24,15 @@ final class OnlineStateTracker {
         guard failureCount == 0 else { return }
         set(.unknown)
         cancelTimer()
+        startTimer()
+    }
+
+    /// A listener waits for a stream that was started before, and whose timer may have ended with another listener.
+    func watchStreamIsAwaited() {
+        if state == .unknown, timer == nil { startTimer() }
+    }
+
+    private func startTimer() {
         timer = queue.schedule(.onlineStateTimeout, afterSeconds: Self.timeoutSeconds) { [unowned self] in
             timer = nil
             warn("it did not answer within \(Int(Self.timeoutSeconds)) seconds")

@@ -85,7 +85,12 @@ final class RemoteStore {
     func enableNetwork() {
         isNetworkEnabled = true
         if isPaused { return onlineState.update(.offline) }
-        if shouldStartWatchStream { startWatchStream() } else { onlineState.update(.unknown) }
+        if shouldStartWatchStream {
+            startWatchStream()
+        } else {
+            onlineState.update(.unknown)
+            awaitWatchStream()
+        }
         fillWritePipeline()
     }
 
@@ -147,6 +152,12 @@ final class RemoteStore {
         } else if watchStream.isOpen {
             if isCautious { sendTargets() } else { sendWatch(data) }
         }
+        awaitWatchStream()
+    }
+
+    /// The stream may be waiting for a token, or for its next attempt, since before the listeners of now.
+    private func awaitWatchStream() {
+        if mayUseNetwork, !listenTargets.isEmpty { onlineState.watchStreamIsAwaited() }
     }
 
     func stopListening(to targetID: Int32) {
