@@ -57,7 +57,8 @@ let package = Package(
             name: "HearthTreeStorage",
             dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "HearthTree"], path: "Core/TreeStorage"),
         .target(name: "HearthWebSocket", dependencies: ["COpenSSL", "CZlib"], path: "Core/WebSocket"),
-        .target(name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL"], path: "Core/TLS"),
+        .target(
+            name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL", "COpenSSLStart"], path: "Core/TLS"),
 
         .target(
             name: "HearthHTTPClient",
@@ -79,6 +80,8 @@ let package = Package(
             providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(
             name: "COpenSSL", path: "Core/Platform/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        // Before `main`, so that a program may end while its threads use OpenSSL.
+        .target(name: "COpenSSLStart", dependencies: ["COpenSSL"], path: "Core/Platform/COpenSSLStart"),
         .systemLibrary(
             name: "CZlib", path: "Core/Platform/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
