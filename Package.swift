@@ -156,7 +156,9 @@ let package = Package(
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .target(
             name: "HearthApp", dependencies: ["HearthModel", "HearthConcurrency", "HearthTLS"], path: "Client/App"),
-        .target(name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite"], path: "Client/Cache"),
+        .target(
+            name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite", "CZlib"], path: "Client/Cache"
+        ),
         .target(
             name: "HearthTransport",
             dependencies: [
@@ -409,7 +411,7 @@ let package = Package(
         .testTarget(
             name: "HearthDatabaseTests",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthTree", "HearthDatabase", "HearthTestSupport",
+                "HearthModel", "HearthApp", "HearthTree", "HearthCache", "HearthDatabase", "HearthTestSupport",
             ],
             path: "Tests/HearthDatabaseTests"),
         // The guide's samples, compiled and run against a server in the test's process.
@@ -433,13 +435,17 @@ let package = Package(
             name: "HearthExampleTests",
             dependencies: ["HearthTestSupport", "hearth", "hearth-chat", "hearth-front-page"],
             path: "Tests/HearthExampleTests"),
+        // A program of tests: it uses the client and ends, or is killed, at any moment.
+        .executableTarget(
+            name: "hearth-test-client", dependencies: ["HearthFirestore", "HearthDatabase", "HearthTestSupport"],
+            path: "Tests/Programs/Client"),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
                 "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
-                "HearthTestSupport", "hearth",
+                "HearthTestSupport", "hearth", "hearth-test-client",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(
