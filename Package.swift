@@ -58,7 +58,8 @@ let package = Package(
             name: "HearthTreeStorage",
             dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "HearthTree"], path: "Core/TreeStorage"),
         .target(name: "HearthWebSocket", dependencies: ["COpenSSL", "CZlib"], path: "Core/WebSocket"),
-        .target(name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL"], path: "Core/TLS"),
+        .target(
+            name: "HearthTLS", dependencies: ["HearthModel", "COpenSSL", "COpenSSLStart"], path: "Core/TLS"),
 
         .target(
             name: "HearthHTTPClient",
@@ -80,6 +81,8 @@ let package = Package(
             providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(
             name: "COpenSSL", path: "Core/Platform/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        // Before `main`, so that a program may end while its threads use OpenSSL.
+        .target(name: "COpenSSLStart", dependencies: ["COpenSSL"], path: "Core/Platform/COpenSSLStart"),
         .systemLibrary(
             name: "CZlib", path: "Core/Platform/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
@@ -156,7 +159,9 @@ let package = Package(
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .target(
             name: "HearthApp", dependencies: ["HearthModel", "HearthConcurrency", "HearthTLS"], path: "Client/App"),
-        .target(name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite"], path: "Client/Cache"),
+        .target(
+            name: "HearthCache", dependencies: ["HearthModel", "HearthSQLite", "CSQLite", "CZlib"], path: "Client/Cache"
+        ),
         .target(
             name: "HearthTransport",
             dependencies: [
@@ -449,13 +454,17 @@ let package = Package(
             name: "HearthExampleTests",
             dependencies: ["HearthTestSupport", "hearth", "hearth-chat", "hearth-front-page"],
             path: "Tests/HearthExampleTests"),
+        // A program of tests: it uses the client and ends, or is killed, at any moment.
+        .executableTarget(
+            name: "hearth-test-client", dependencies: ["HearthFirestore", "HearthDatabase", "HearthTestSupport"],
+            path: "Tests/Programs/Client"),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
                 "HearthFirestore", "HearthDatabase", "HearthTestCertificates", "CSQLite",
-                "HearthTestSupport", "hearth",
+                "HearthTestSupport", "hearth", "hearth-test-client",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(

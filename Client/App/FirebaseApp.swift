@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 package import HearthModel
 
@@ -6,7 +7,7 @@ public final class FirebaseApp: Sendable, Hashable {
     package static let defaultName = "__FIRAPP_DEFAULT"
 
     private static let apps = Locked<[String: FirebaseApp]>([:])
-    private static let endings = Locked<[@Sendable (FirebaseApp) async -> Void]>([])
+    private static let endings = Locked<[@Sendable (FirebaseApp, @escaping @Sendable () -> Void) -> Void]>([])
 
     /// The app's name.
     public let name: String
@@ -83,31 +84,42 @@ public final class FirebaseApp: Sendable, Hashable {
     public class var allApps: [String: FirebaseApp]? { apps.with { $0.isEmpty ? nil : $0 } }
 
     /// Adds the work of a product at the deletion of an app. Each product adds one closure, before its first instance.
-    package static func atDeletion(_ end: @escaping @Sendable (FirebaseApp) async -> Void) {
+    /// - Parameter end: removes the app's instances before it returns, and calls its second argument when they have
+    ///   ended.
+    package static func atDeletion(
+        _ end: @escaping @Sendable (FirebaseApp, @escaping @Sendable () -> Void) -> Void
+    ) {
         endings.with { $0.append(end) }
     }
 
-    /// Ends the app's instances of all products and removes the app.
+    /// Ends the app's instances of all products and removes the app. When the call returns, the app's name and the
+    /// instances' are free; the completion follows when the instances have ended.
     /// - Parameter completion: receives whether the app existed. It runs on a queue of the library.
     public func delete(_ completion: @escaping (Bool) -> Void) {
         let carried = Carried(completion)
-        Task.detached { [self] in carried.value(await forget()) }
+        forget { carried.value($0) }
     }
 
     /// Ends the app's instances of all products and removes the app.
     /// - Returns: whether the app existed.
     @discardableResult
-    nonisolated(nonsending) public func delete() async -> Bool { await forget() }
+    nonisolated(nonsending) public func delete() async -> Bool {
+        await withCheckedContinuation { continuation in forget { continuation.resume(returning: $0) } }
+    }
 
-    private func forget() async -> Bool {
+    private func forget(_ completion: @escaping @Sendable (Bool) -> Void) {
         let removed = Self.apps.with { apps in
             guard apps[name] === self else { return false }
             apps[name] = nil
             return true
         }
-        for end in Self.endings.with({ $0 }) { await end(self) }
+        let ended = DispatchGroup()
+        for end in Self.endings.with({ $0 }) {
+            ended.enter()
+            end(self) { ended.leave() }
+        }
         Auth.forget(app: self)
-        return removed
+        ended.notify(queue: .global()) { completion(removed) }
     }
 
     public static func == (left: FirebaseApp, right: FirebaseApp) -> Bool { left === right }

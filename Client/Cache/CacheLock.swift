@@ -4,12 +4,16 @@ import HearthSQLite
 
 /// The right to use a cache: `flock` on its lock file, which the system drops when the process ends, however it ends.
 ///
-/// While a cache is in use the file holds a line about it; the line is removed at the end. A line that is found shows that
-/// the last use didn't end in order, so that the database is examined.
+/// While a cache is in use the file holds a line about it, which is replaced by "closed" at the end. Another line that is
+/// found shows that the last use didn't end in order, so that the database is examined. Any line shows that there was a
+/// database: older versions of the client left none, nor does a cache that was cleared.
 package final class CacheLock {
     private var descriptor: Int32
     /// Whether the last use ended in order, or there was none.
     let wasClean: Bool
+    /// Whether there was a database.
+    let wasUsed: Bool
+    private static let closedLine = "closed\n"
 
     /// - Throws: FAILED_PRECONDITION when the cache is in use, by this process or another.
     init(_ file: CacheFile) throws(Status) {
@@ -28,7 +32,9 @@ package final class CacheLock {
             var present = stat()
             if fstat(descriptor, &mine) == 0, stat(file.lock, &present) == 0, mine.st_ino == present.st_ino {
                 self.descriptor = descriptor
-                wasClean = Self.contents(descriptor).isEmpty
+                let contents = Self.contents(descriptor)
+                wasUsed = !contents.isEmpty
+                wasClean = contents.isEmpty || contents.utf8.starts(with: Self.closedLine.utf8)
                 return
             }
             close(descriptor)
@@ -36,7 +42,8 @@ package final class CacheLock {
     }
 
     private static func inUse(_ file: CacheFile, _ holder: String) -> Status {
-        let words = holder.isEmpty ? "" : " (\(holder.split(separator: "\n").first ?? ""))"
+        let line = holder.split(separator: "\n").first ?? ""
+        let words = line.utf8.starts(with: "process".utf8) ? " (\(line))" : ""
         return .failedPrecondition(
             "The cache \(file.database) is in use by another client\(words). One process at a time can use it: end that "
                 + "client, or give this one another folder or app name.")
@@ -50,7 +57,22 @@ package final class CacheLock {
     /// - Parameter isClean: whether nothing is to be examined at the next opening.
     package func release(isClean: Bool) {
         guard descriptor >= 0 else { return }
-        if isClean { _ = ftruncate(descriptor, 0) }
+        if isClean {
+            // Overwritten first and then shortened, which a full disk permits. If it fails, the database is examined.
+            let bytes = Array(Self.closedLine.utf8)
+            if pwrite(descriptor, bytes, bytes.count, 0) == bytes.count { _ = ftruncate(descriptor, bytes.count) }
+        }
+        unlock()
+    }
+
+    /// There is no database any more.
+    func releaseCleared() {
+        guard descriptor >= 0 else { return }
+        _ = ftruncate(descriptor, 0)
+        unlock()
+    }
+
+    private func unlock() {
         // A process that was forked a moment ago has the same open file until it executes its program.
         _ = flock(descriptor, LOCK_UN)
         close(descriptor)

@@ -31,21 +31,24 @@ package struct CacheOpening<Contents: CacheContents> {
         self.contents = contents
     }
 
-    /// - Parameter describe: called when a damaged file was put aside, with what was wrong and where the file is now;
-    ///   gives a sentence about it, for the error when no new cache can be made.
+    /// - Parameters:
+    ///   - lost: called with a warning when there was a database, and there is none.
+    ///   - describe: called when a damaged file was put aside, with what was wrong and where the file is now; gives a
+    ///     sentence about it, for the error when no new cache can be made.
     /// - Throws: FAILED_PRECONDITION when the cache is in use, of a newer version, or no cache of this client.
     package func open(
-        putAside describe: (_ reason: Status, _ path: String) -> String
+        lost: (String) -> Void, putAside describe: (_ reason: Status, _ path: String) -> String
     ) throws(Status) -> (database: CacheDatabase, lock: CacheLock) {
         try DataFolder.makeFolder(file.folder)
         let lock = try CacheLock(file)
         let isSuspect = !lock.wasClean
+        let isRest = file.isRest(wasUsed: lock.wasUsed)
         let opened: CacheDatabase
         do throws(Status) {
             opened = try open(isSuspect: isSuspect, isMarkedDamaged: lock.isMarkedDamaged)
         } catch {
             guard error.code == .dataLoss else {
-                lock.release(isClean: !isSuspect)
+                lock.release(isClean: false)
                 throw error
             }
             lock.markDamaged()
@@ -57,6 +60,11 @@ package struct CacheOpening<Contents: CacheContents> {
                 throw Status(error.code, error.message + " " + damage)
             }
         }
+        if isRest {
+            lost(
+                "The cache \(file.database) was removed or emptied while no client used it; a new one was created. Writes "
+                    + "in it that never reached the server are lost.")
+        }
         try lock.markInUse()
         opened.onDamage = { [weak lock] in lock?.markDamaged() }
         return (opened, lock)
@@ -67,6 +75,8 @@ package struct CacheOpening<Contents: CacheContents> {
         do throws(Status) {
             let version = try contents.schema.version(of: database)
             if version == 0 {
+                // A journal belongs to the database of which it has the next writes.
+                try DataFolder.remove(file.journal)
                 try database.execute(contents.creation)
             } else {
                 try examine(database, isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged)

@@ -31,9 +31,10 @@ struct CacheOpeningTests {
     private let folder = TemporaryFolder()
 
     private func open(
-        _ contents: Numbers = Numbers(), putAside: (Status, String) -> String = { "\($0.message) \($1)" }
+        _ contents: Numbers = Numbers(), lost: (String) -> Void = { Issue.record("\($0)") },
+        putAside: (Status, String) -> String = { "\($0.message) \($1)" }
     ) throws(Status) -> (database: CacheDatabase, lock: CacheLock) {
-        try CacheOpening(file: folder.file, contents: contents).open(putAside: putAside)
+        try CacheOpening(file: folder.file, contents: contents).open(lost: lost, putAside: putAside)
     }
 
     private func close(_ cache: (database: CacheDatabase, lock: CacheLock)) {
@@ -91,16 +92,51 @@ struct CacheOpeningTests {
     @Test func putsADamagedFileAside() throws {
         try Data(repeating: 0x5A, count: 20_000).write(to: URL(fileURLWithPath: folder.file.database))
         var aside: [String] = []
-        let cache = try open { reason, path in
+        let cache = try open(putAside: { reason, path in
             #expect(reason.code == .dataLoss)
             aside.append(path)
             return ""
-        }
+        })
         #expect(try cache.database.number("SELECT count(*) FROM numbers") == 1)
         close(cache)
         #expect(aside.count == 1 && aside.allSatisfy { FileManager.default.fileExists(atPath: $0) })
         try folder.file.clear()
         #expect(try folder.names == ["cache.lock"])
+    }
+
+    /// The rest of a cache that was used: the lock, after a use that ended in order or did not.
+    @Test(arguments: [true, false], [nil, Data()])
+    func warnsWhenTheDatabaseIsMissing(isClean: Bool, rest: Data?) throws {
+        let used = try open()
+        used.database.close()
+        used.lock.release(isClean: isClean)
+        let database = folder.file.database
+        try FileManager.default.removeItem(atPath: database)
+        if let rest { try rest.write(to: URL(fileURLWithPath: database)) }
+        var warnings: [String] = []
+        let cache = try open(lost: { warnings.append($0) })
+        #expect(warnings.count == 1 && warnings.allSatisfy { $0.contains("\(database) was removed or emptied") })
+        #expect(try cache.database.number("SELECT count(*) FROM numbers") == 1)
+        close(cache)
+        close(try open())
+    }
+
+    /// The lock of an older version of the client has no line, but there may be a log or a journal.
+    @Test(arguments: [true, false])
+    func theLogAndTheJournalShowThatTheDatabaseIsMissing(isLog: Bool) throws {
+        try Data().write(to: URL(fileURLWithPath: folder.file.lock))
+        try Data([1]).write(to: URL(fileURLWithPath: isLog ? folder.file.log : folder.file.journal))
+        var warnings = 0
+        let cache = try open(lost: { _ in warnings += 1 })
+        #expect(warnings == 1)
+        #expect(try folder.names.contains("cache.sqlite.writes") == false, "the journal was of another database")
+        close(cache)
+    }
+
+    @Test func aClearedCacheIsNotMissing() throws {
+        close(try open())
+        try folder.file.clear()
+        close(try open())
     }
 
     @Test func readsAllAfterDamageInUse() throws {
@@ -112,10 +148,10 @@ struct CacheOpeningTests {
         _ = second.database.damaged("it was seen in use")
         close(second)
         var reasons: [String] = []
-        let third = try open { reason, _ in
+        let third = try open(putAside: { reason, _ in
             reasons.append(reason.message)
             return ""
-        }
+        })
         #expect(reasons == ["a number is negative"])
         close(third)
     }
@@ -124,7 +160,7 @@ struct CacheOpeningTests {
         try Data(repeating: 0x5A, count: 20_000).write(to: URL(fileURLWithPath: folder.file.database))
         var broken = Numbers()
         broken.schema.steps[0].string = "CREATE TABLE"
-        let failure = refusal { () throws(Status) in _ = try open(broken) { _, _ in "PUT ASIDE" } }
+        let failure = refusal { () throws(Status) in _ = try open(broken, putAside: { _, _ in "PUT ASIDE" }) }
         #expect(failure?.code == .internal && failure?.message.hasSuffix("PUT ASIDE") == true)
     }
 }

@@ -27,6 +27,57 @@ struct ApiOfflineTests {
         }
     }
 
+    // MARK: Persistence
+
+    @Test func aWriteIsStoredWhenItsCallReturns() async throws {
+        let folder = TemporaryFolder()
+        let bench = try ApiBench {
+            $0.isPersistenceEnabled = true
+            $0.persistenceDirectory = URL(fileURLWithPath: folder.path)
+        }
+        let root = bench.database.reference()
+        let isBusy = DispatchSemaphore(value: 0)
+        let mayContinue = DispatchSemaphore(value: 0)
+        bench.database.repository.queue.async {
+            isBusy.signal()
+            mayContinue.wait()
+        }
+        try await blocking { isBusy.wait() }
+        plainly {
+            root.child("a").setValue(["b": 1, "c": ServerValue.increment(2)])
+            root.child("a").updateChildValues(["d/e": "f", "b": 3])
+            root.child("a/d").setPriority("p")
+            root.child("x").setValue(1)
+            root.child("x").removeValue()
+            root.child("y").childByAutoId().setValue(true)
+        }
+        let cache = try #require(bench.database.repository.configuration.cacheFolder)
+        func stored() throws -> TemporaryFolder {
+            let copy = TemporaryFolder()
+            for name in try FileManager.default.contentsOfDirectory(atPath: cache) {
+                try FileManager.default.copyItem(atPath: "\(cache)/\(name)", toPath: "\(copy.path)/\(name)")
+            }
+            return copy
+        }
+        let killed = try stored()
+        mayContinue.signal()
+        await bench.settle()
+        // Now the writes are in the journal and in the database.
+        for copy in [killed, try stored()] {
+            let later = try EngineFixture(#"{"a":{"c":5}}"#, folder: copy.path, connects: false)
+            #expect(later.clock.reports.isEmpty)
+            #expect(later.engine.sync.writes.writes.count == 6)
+            later.connection.connect()
+            later.run()
+            #expect(
+                treeString(later.server.tree.child("a"))
+                    == #"{"b":3,"c":7,"d":{"e":"f",".priority":"p"}}"#)
+            #expect(treeString(later.server.tree.child("x")) == "null")
+            later.engine.close(.closed)
+        }
+        await bench.app.delete()
+    }
+
     // MARK: References
 
     @Test func references() throws {

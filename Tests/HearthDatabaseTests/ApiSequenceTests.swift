@@ -229,7 +229,7 @@ import Testing
             onCount: { _ in ended.append("count") }, onEnd: { ended.append($0 == .closed ? "closed" : "failed") })
         #expect(await eventually { ended.values == ["failed"] })
         stop()
-        await second.close()
+        await withCheckedContinuation { continuation in second.close { continuation.resume() } }
         #expect(ended.values == ["failed"])
         await one.app.delete()
     }

@@ -1,4 +1,5 @@
 import Foundation
+import HearthCache
 import HearthModel
 import HearthTestSupport
 import Testing
@@ -12,6 +13,13 @@ extension TemporaryFolder {
 
     func open(sizeBytes: Int64 = CollectionParameters.never) throws -> SQLitePersistence {
         try SQLitePersistence(files: files(), sizeBytes: sizeBytes)
+    }
+}
+
+extension SQLitePersistence {
+    /// A warning is an issue of the test.
+    convenience init(files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current) throws(Status) {
+        try self.init(files: files, sizeBytes: sizeBytes, schema: schema) { Issue.record("\($0)") }
     }
 }
 

@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 import HearthWire
 import Testing
@@ -141,6 +142,8 @@ struct ListenerTests {
 /// A cache in memory that fails on request.
 private final class FailingPersistence: Persistence {
     private let memory = MemoryPersistence()
+    let journal: WriteJournal? = nil
+    var journalNumber: Int64 = 0
     var fails = false
     var code = Status.Code.dataLoss
 

@@ -3,6 +3,7 @@ import Foundation
 import HearthModel
 import HearthTestSupport
 import HearthWire
+import Testing
 
 @testable import HearthSync
 
@@ -72,7 +73,8 @@ final class SpecDriver {
             persistence = MemoryPersistence(isEager ? .eager : .lru(parameters))
         case .durable:
             persistence = try SQLitePersistence(
-                folder: folder.path, appName: "spec", database: database, sizeBytes: 100 << 20)
+                folder: folder.path, appName: "spec", database: database, sizeBytes: 100 << 20,
+                onWarning: { Issue.record("\($0)") })
         }
         let options = SyncCore.Options(
             firesTimers: false, limboResolutionsMax: limboResolutionsMax, schedulesMaintenance: false,

@@ -141,6 +141,87 @@ struct SyncClientTests {
             SyncConfiguration(database: Self.database, appName: "app", cache: cache))
     }
 
+    /// The folder as it is when the process is killed while the client's queue is busy.
+    private func copyOfFolder(
+        _ folder: TemporaryFolder, _ client: SyncClient, whileBusy calls: () -> Void
+    ) async throws -> TemporaryFolder {
+        let isBusy = DispatchSemaphore(value: 0)
+        let mayContinue = DispatchSemaphore(value: 0)
+        // Its callbacks run on the client's queue.
+        client.enableNetwork { _ in
+            isBusy.signal()
+            mayContinue.wait()
+        }
+        try await blocking { isBusy.wait() }
+        defer { mayContinue.signal() }
+        calls()
+        return try copy(folder)
+    }
+
+    private func copy(_ folder: TemporaryFolder) throws -> TemporaryFolder {
+        let copy = TemporaryFolder()
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            try FileManager.default.copyItem(atPath: "\(folder.path)/\(name)", toPath: "\(copy.path)/\(name)")
+        }
+        return copy
+    }
+
+    private func value(_ client: SyncClient, _ key: String) async throws -> Value? {
+        let documents = Mailbox<Result<ClientDocument, Status>>()
+        client.documentFromCache(ResourcePath(key)) { documents.put($0) }
+        return try await documents.next()?.get().fields["n"]
+    }
+
+    private func pendingWrites(_ client: SyncClient) async -> Int? {
+        let counts = Mailbox<Int>()
+        let listener = client.observePendingWrites(onCount: { counts.put($0) }, onEnd: { _ in })
+        defer { client.remove(listener) }
+        return await counts.next()
+    }
+
+    @Test("A write is stored when its call returns, for its user, and is made once")
+    func journal() async throws {
+        let folder = TemporaryFolder()
+        let credentials = SpecCredentials(ClientUser(uid: "ann"))
+        let increment = Mutation(
+            key: ResourcePath("c/a"), kind: .patch([:], mask: []),
+            transforms: [FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))])
+        func start(_ folder: TemporaryFolder, _ credentials: SpecCredentials) throws -> SyncClient {
+            try SyncClient(
+                configuration: SyncConfiguration(
+                    database: Self.database, appName: "app", cache: .persistent(folder: folder.path, sizeBytes: -1)),
+                datastore: CallServer(), credentials: credentials, callbacks: { $0() })
+        }
+        let first = try start(folder, credentials)
+        let killed = try await copyOfFolder(folder, first) {
+            for _ in 0..<3 { first.write([increment]) { _ in } }
+            credentials.change(ClientUser(uid: "bob"))
+            first.write([.set("c/a", ["n": .integer(70)])]) { _ in }
+            credentials.change(.unauthenticated)
+            first.write([.set("c/b", ["n": .integer(5)])]) { _ in }
+        }
+        // The files as they are after the queue was busy: some writes are in the journal and in the database.
+        #expect(try await value(first, "c/b") == .integer(5))
+        let later = try copy(folder)
+        for copy in [killed, later] {
+            let expected: [(uid: String?, a: Int64?, b: Int64?, count: Int)] = [
+                ("ann", 3, nil, 3), ("bob", 70, nil, 1), (nil, nil, 5, 1),
+            ]
+            for (uid, a, b, count) in expected {
+                let second = try start(copy, SpecCredentials(ClientUser(uid: uid)))
+                #expect(await pendingWrites(second) == count)
+                let found = Mailbox<Result<ViewSnapshot, Status>>()
+                second.documentsFromCache(.collection("c")) { found.put($0) }
+                let documents = try #require(try await found.next()?.get()).documents
+                let values = Dictionary(uniqueKeysWithValues: documents.map { ($0.key.string, $0.fields["n"]) })
+                #expect(values["c/a"] ?? nil == a.map { .integer($0) })
+                #expect(values["c/b"] ?? nil == b.map { .integer($0) })
+                await terminate(second)
+            }
+        }
+        await terminate(first)
+    }
+
     @Test("A program that only writes is warned when the server cannot be reached")
     func writesWithoutServer() async throws {
         let warnings = Mailbox<String>()

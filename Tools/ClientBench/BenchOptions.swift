@@ -2,7 +2,7 @@ import Foundation
 
 /// The options of the command line.
 struct BenchOptions {
-    static let measures = ["write", "index", "start", "bundle", "idle"]
+    static let measures = ["write", "call", "index", "start", "bundle", "idle"]
     var measures: [String] = []
     var server: (host: String, port: Int)?
     var folder = FileManager.default.temporaryDirectory.path

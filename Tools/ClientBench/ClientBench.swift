@@ -11,6 +11,7 @@ struct ClientBench {
         for measure in options.measures {
             switch measure {
             case "write": try await write()
+            case "call": try await call()
             case "index": try await index()
             case "start": try await start()
             case "bundle": try await bundle()
@@ -40,6 +41,33 @@ struct ClientBench {
             registration.remove()
             report("write: local write to local snapshot", times)
             try await database.terminate()
+        }
+    }
+
+    /// The time of a write's call, which stores it in the cache's journal; with a cache in memory nothing is stored.
+    private func call() async throws {
+        for (isInMemory, threads) in [(true, 1), (false, 1), (true, 8), (false, 8)] {
+            try await withFolder { folder in
+                let database = try await client(folder, isOnline: false, isInMemory: isInMemory)
+                let calls = 4000 / threads
+                let measured = Locked<[Double]>([])
+                let start = now()
+                DispatchQueue.concurrentPerform(iterations: threads) { thread in
+                    let document = database.collection("notes").document("n\(thread)")
+                    var times: [Double] = []
+                    for number in 0..<calls {
+                        let start = now()
+                        document.setData(["n": number, "text": String(repeating: "x", count: 200)], completion: nil)
+                        times.append(now() - start)
+                    }
+                    measured.with { $0 += times }
+                }
+                let each = (now() - start) / Double(calls * threads) * 1e6
+                report(
+                    "call: of a write, \(isInMemory ? "in memory" : "on the disk"), \(threads) threads, "
+                        + "\(Int(each)) µs each", measured.with { $0 })
+                try await database.terminate()
+            }
         }
     }
 
@@ -136,7 +164,9 @@ struct ClientBench {
 
     // MARK: Clients
 
-    private func client(_ folder: String, isOnline: Bool, cacheBytes: Int = 1_000_000_000) async throws -> Firestore {
+    private func client(
+        _ folder: String, isOnline: Bool, isInMemory: Bool = false, cacheBytes: Int = 1_000_000_000
+    ) async throws -> Firestore {
         // One app: its name is the cache's name, and a restarted client must find its cache.
         if FirebaseApp.app(name: "bench") == nil {
             FirebaseApp.configure(name: "bench", options: FirebaseOptions(projectID: "demo-bench"))
@@ -145,8 +175,11 @@ struct ClientBench {
         let database = Firestore.firestore(app: app)
         let settings = FirestoreSettings()
         settings.dispatchQueue = DispatchQueue(label: "callbacks")
-        settings.cacheSettings = PersistentCacheSettings(
-            sizeBytes: NSNumber(value: cacheBytes), directory: URL(fileURLWithPath: folder))
+        settings.cacheSettings =
+            isInMemory
+            ? MemoryCacheSettings()
+            : PersistentCacheSettings(
+                sizeBytes: NSNumber(value: cacheBytes), directory: URL(fileURLWithPath: folder))
         settings.host = options.server.map { "\($0.host):\($0.port)" } ?? "127.0.0.1:9"
         settings.isSSLEnabled = false
         database.settings = settings

@@ -6,7 +6,7 @@ import HearthFirestore
 //
 //   hearth-client-bench [measure …] [--server HOST:PORT] [--folder FOLDER] [--starts COUNT]
 //
-// Measures: write, index, start, bundle, idle. Default: all, `idle` only with a server.
+// Measures: write, call, index, start, bundle, idle. Default: all, `idle` only with a server.
 
 let options = BenchOptions(Array(CommandLine.arguments.dropFirst()))
 do {

@@ -89,12 +89,17 @@ extension Database {
     }
 
     /// Read once per process.
-    private static let endsWithApp: Void = FirebaseApp.atDeletion { app in
+    private static let endsWithApp: Void = FirebaseApp.atDeletion { app, completion in
         let removed = instances.with { instances in
             let removed = instances.filter { $0.key.app == ObjectIdentifier(app) }
             for name in removed.keys { instances[name] = nil }
             return removed
         }
-        for database in removed.values { await database.close() }
+        let ended = DispatchGroup()
+        for database in removed.values {
+            ended.enter()
+            database.close { ended.leave() }
+        }
+        ended.notify(queue: .global(), execute: completion)
     }
 }

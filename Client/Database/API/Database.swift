@@ -268,11 +268,13 @@ public class Database: NSObject, @unchecked Sendable {
     }
 
     /// Closes the database when its app is deleted.
-    func close() async {
+    /// - Parameter completion: runs on a queue of the library when it is closed.
+    func close(_ completion: @escaping @Sendable () -> Void) {
         let repository = state.with { state in
             state.isClosed = true
             return state.repository
         }
-        await repository?.close()
+        guard let repository else { return completion() }
+        repository.close(completion)
     }
 }

@@ -35,6 +35,6 @@ extension DatabaseReference {
     ) {
         let path = base.path
         let change = orTrap { () throws(Status) in try change(path) }
-        repository.perform({ change.run(on: $0, at: path, completion: completion) }, otherwise: completion)
+        repository.perform(change, at: path, completion: completion)
     }
 }

@@ -6,8 +6,8 @@ import HearthTree
 /// receive the data without it.
 ///
 /// Offline, writes wait in their order and are sent when the client is online again. With persistence they are stored
-/// on disk before the call's effect is visible, and the next run sends those without an answer; their completions are
-/// not called in that run. A write of more than 16 MiB is not sent and fails with `too_big`. Writes below `.info` end
+/// on disk when the call returns, and the next run sends those without an answer; their completions are not called in
+/// that run. A write of more than 16 MiB is not sent and fails with `too_big`. Writes below `.info` end
 /// the program.
 ///
 /// Completions run once, in the order of the server's answers, which is that of the writes.

@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 import HearthTree
 
@@ -34,15 +35,39 @@ enum Change: Sendable {
         return changes.map { TreeChange(path: $0.path.relative(to: path), node: $0.node) }
     }
 
+    /// The write that a cache stores; nil for what it does not.
+    func pendingWrite(at path: TreePath, madeAtMilliseconds time: Int64) -> PendingWrite? {
+        let target: TreePath
+        let changes: [TreeChange]
+        var isMerge = false
+        switch self {
+        case .set(let node):
+            target = path
+            changes = [TreeChange(path: path, node: node)]
+        case .priority(let priority):
+            target = path.child(.priority)
+            changes = [TreeChange(path: target, node: priority)]
+        case .update(let members):
+            if members.isEmpty { return nil }
+            target = path
+            changes = members.map { TreeChange(path: path + $0.path, node: $0.node) }
+            isMerge = true
+        case .onDisconnectSet, .onDisconnectUpdate, .onDisconnectCancel: return nil
+        }
+        return PendingWrite(id: 0, path: target, isMerge: isMerge, changes: changes, madeAtMilliseconds: time)
+    }
+
+    /// - Parameter entry: of the write in the disk's journal.
     func run(
-        on engine: DatabaseEngine, at path: TreePath, completion: @escaping @Sendable (WireFailure?) -> Void
+        on engine: DatabaseEngine, at path: TreePath, _ entry: WriteJournal.Entry? = nil,
+        completion: @escaping @Sendable (WireFailure?) -> Void
     ) {
         switch self {
-        case .set(let node): engine.set(node, at: path, completion: completion)
-        case .priority(let priority): engine.setPriority(priority, at: path, completion: completion)
+        case .set(let node): engine.set(node, at: path, entry, completion: completion)
+        case .priority(let priority): engine.setPriority(priority, at: path, entry, completion: completion)
         // An empty update needs no request.
         case .update([]), .onDisconnectUpdate([]): completion(nil)
-        case .update(let changes): engine.update(changes.members, at: path, completion: completion)
+        case .update(let changes): engine.update(changes.members, at: path, entry, completion: completion)
         case .onDisconnectSet(let node): engine.onDisconnectSet(node, at: path, completion: completion)
         case .onDisconnectUpdate(let changes):
             engine.onDisconnectUpdate(changes.members, at: path, completion: completion)

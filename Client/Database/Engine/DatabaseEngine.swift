@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 import HearthTree
 
@@ -80,6 +81,13 @@ final class DatabaseEngine {
                 self.ids.skip(to: lastID)
                 self.restore(writes)
             }
+            do throws(Status) {
+                let journaled = try disk.storeJournaled { ids.next() }
+                perform { restore(journaled) }
+            } catch {
+                close(WireFailure(error))
+                throw error
+            }
         }
     }
 
@@ -143,36 +151,47 @@ final class DatabaseEngine {
 
     // MARK: Writes
 
-    /// - Parameter completion: its argument is nil when the server has the write.
-    func set(_ node: Node, at path: TreePath, completion: @escaping (WireFailure?) -> Void) {
+    /// - Parameters:
+    ///   - entry: of the write in the disk's journal.
+    ///   - completion: its argument is nil when the server has the write.
+    func set(
+        _ node: Node, at path: TreePath, _ entry: WriteJournal.Entry? = nil,
+        completion: @escaping (WireFailure?) -> Void
+    ) {
         let write = PendingWrite(
             id: ids.next(), path: path, isMerge: false, changes: [TreeChange(path: path, node: node)],
             madeAtMilliseconds: serverNowMilliseconds)
-        make(write, completion)
+        make(write, entry, completion)
     }
 
     /// - Parameter priority: a leaf, or empty for none.
-    func setPriority(_ priority: Node, at path: TreePath, completion: @escaping (WireFailure?) -> Void) {
-        set(priority, at: path.child(.priority), completion: completion)
+    func setPriority(
+        _ priority: Node, at path: TreePath, _ entry: WriteJournal.Entry? = nil,
+        completion: @escaping (WireFailure?) -> Void
+    ) {
+        set(priority, at: path.child(.priority), entry, completion: completion)
     }
 
     /// - Parameter members: locations below `path`, none of which is an ancestor of another; they may end in
     ///   `.priority`.
     func update(
-        _ members: [(path: TreePath, node: Node)], at path: TreePath, completion: @escaping (WireFailure?) -> Void
+        _ members: [(path: TreePath, node: Node)], at path: TreePath, _ entry: WriteJournal.Entry? = nil,
+        completion: @escaping (WireFailure?) -> Void
     ) {
         if members.isEmpty { return perform { outputs.append { completion(nil) } } }
         let write = PendingWrite(
             id: ids.next(), path: path, isMerge: true,
             changes: members.map { TreeChange(path: path + $0.path, node: $0.node) },
             madeAtMilliseconds: serverNowMilliseconds)
-        make(write, completion)
+        make(write, entry, completion)
     }
 
-    private func make(_ write: PendingWrite, _ completion: @escaping (WireFailure?) -> Void) {
+    private func make(
+        _ write: PendingWrite, _ entry: WriteJournal.Entry?, _ completion: @escaping (WireFailure?) -> Void
+    ) {
         perform {
             // A write that cannot be stored fails: otherwise a restart would lose it silently.
-            if let status = disk?.save(write) {
+            if let status = disk?.save(write, entry) {
                 outputs.append { completion(WireFailure("disk", status.message)) }
                 return
             }

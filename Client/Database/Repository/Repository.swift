@@ -1,5 +1,6 @@
 import Foundation
 import HearthApp
+import HearthCache
 import HearthModel
 import HearthTree
 
@@ -30,6 +31,11 @@ final class Repository: @unchecked Sendable {
     /// The reason why there is no engine: every call fails with it.
     private var failure = WireFailure.closed
 
+    /// Left when the engine has started or failed.
+    private let starting = DispatchGroup()
+    /// Of the cache on the disk, from the start on.
+    private let journal = Locked<WriteJournal?>(nil)
+
     private let callbacks = Locked(Callbacks())
     private let observations = Locked(Observations())
     private let pendingWrites = PendingWriteObservers()
@@ -40,10 +46,15 @@ final class Repository: @unchecked Sendable {
     init(configuration: Configuration, makeDriver: @escaping MakeDriver) {
         self.configuration = configuration
         queue = DispatchQueue(label: "FirebaseDatabase.\(configuration.appName).\(configuration.location.namespace)")
-        queue.async { [self] in start(makeDriver) }
+        starting.enter()
+        queue.async { [self] in
+            start(makeDriver)
+            starting.leave()
+        }
     }
 
     private func start(_ makeDriver: MakeDriver) {
+        if let folder = configuration.cacheFolder { Self.endings.wait(folder, secondsMax: Self.endingSecondsMax) }
         do throws(Status) {
             let driver = try makeDriver(configuration, queue)
             let connection = WireConnection(driver: driver)
@@ -55,6 +66,7 @@ final class Repository: @unchecked Sendable {
             self.driver = driver
             self.connection = connection
             self.engine = engine
+            journal.with { $0 = engine.disk?.journal }
             driver.start(connection)
             connection.start()
         } catch {
@@ -77,22 +89,27 @@ final class Repository: @unchecked Sendable {
 
     static var nowMilliseconds: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
 
+    /// Databases of deleted apps that are closing and still hold their folders.
+    private static let endings = CacheEndings<String>()
+    private static let endingSecondsMax = 10
+
     /// Closes everything; later calls fail.
-    func close() async {
+    /// - Parameter completion: runs when it is closed.
+    func close(_ completion: @escaping @Sendable () -> Void) {
+        let use = configuration.cacheFolder.map { Self.endings.begin($0) }
         queue.async { [self] in
             engine?.goOffline(reason: "closed")
             driver?.stop()
         }
         // Closing the connection notifies the engine of failed requests first.
-        await withCheckedContinuation { continuation in
-            queue.async { [self] in
-                engine?.close(.closed)
-                engine = nil
-                connection = nil
-                driver = nil
-                endObservations()
-                continuation.resume()
-            }
+        queue.async { [self] in
+            engine?.close(.closed)
+            engine = nil
+            connection = nil
+            driver = nil
+            use?.end()
+            endObservations()
+            completion()
         }
     }
 
@@ -106,6 +123,23 @@ final class Repository: @unchecked Sendable {
     }
 
     func perform(_ work: @escaping @Sendable (DatabaseEngine) -> Void) { perform(work, otherwise: { _ in }) }
+
+    /// Runs a change on the engine. With a cache on the disk a write is stored when this returns: see `WriteJournal`.
+    func perform(_ change: Change, at path: TreePath, completion: @escaping @Sendable (WireFailure?) -> Void) {
+        // The first call waits until the cache is open.
+        if configuration.cacheFolder != nil { starting.wait() }
+        guard let journal = journal.with({ $0 }),
+            let write = change.pendingWrite(
+                at: path, madeAtMilliseconds: Self.nowMilliseconds + serverTimeOffset.with { $0 })
+        else { return perform({ change.run(on: $0, at: path, completion: completion) }, otherwise: completion) }
+        do throws(Status) {
+            try journal.append(JournaledWrite.encode(write)) { entry in
+                perform({ change.run(on: $0, at: path, entry, completion: completion) }, otherwise: completion)
+            }
+        } catch {
+            completion(error == WriteJournal.closed ? .closed : WireFailure("disk", error.message))
+        }
+    }
 
     /// A new key; later keys sort after earlier ones.
     func pushID() -> TreeKey {

@@ -105,10 +105,12 @@ extension Firestore {
 
     // MARK: Termination
 
-    /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program.
+    /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program. When the
+    /// call returns, `firestore()` makes a new instance, whose calls run behind this end.
     /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil when the instance has ended.
     public func terminate(completion: (((any Error)?) -> Void)? = nil) {
-        run(completion) { [self] () throws(Status) in await shutDown() }
+        let done = handler(completion)
+        shutDown { done(nil) }
     }
 
     /// Ends the instance. Every later use of it, except `clearPersistence` and `terminate`, ends the program.
@@ -116,11 +118,12 @@ extension Firestore {
     ///   has ended.
     nonisolated(nonsending) public func terminate() async throws { await shutDown() }
 
-    /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`.
+    /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`: it waits until
+    /// the instance has ended, and later calls wait for it.
     /// - Parameter completion: runs on `FirestoreSettings.dispatchQueue` and receives nil, or an `NSError` of
     ///   `FirestoreErrorDomain`: `failedPrecondition` when the cache is in use.
     public func clearPersistence(completion: (((any Error)?) -> Void)? = nil) {
-        run(completion) { [self] () throws(Status) in try await clearCache() }
+        clearCache(handler(completion))
     }
 
     /// Deletes the cache's files. Call it before the first use of the instance, or after `terminate`.

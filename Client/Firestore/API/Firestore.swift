@@ -97,8 +97,13 @@ public final class Firestore: Sendable {
     }
 
     /// Initialized once per program.
-    private static let endsWithApp: Void = FirebaseApp.atDeletion { app in
-        for firestore in instances(of: app) { await firestore.shutDown() }
+    private static let endsWithApp: Void = FirebaseApp.atDeletion { app, completion in
+        let ended = DispatchGroup()
+        for firestore in instances(of: app) {
+            ended.enter()
+            firestore.shutDown { ended.leave() }
+        }
+        ended.notify(queue: .global(), execute: completion)
     }
 
     static func instances(of app: FirebaseApp) -> [Firestore] {
@@ -109,9 +114,17 @@ public final class Firestore: Sendable {
         InstanceName(app: ObjectIdentifier(app), database: databaseName.database)
     }
 
-    /// Engines of former instances that are ending and still hold their caches.
-    private static let ending = Locked<[InstanceName: DispatchGroup]>([:])
+    /// The cache of an instance. An app with the name of a deleted one uses the same cache.
+    private struct CacheName: Hashable {
+        var app: String
+        var database: DatabaseName
+    }
+
+    /// Engines of former instances that are ending and still hold their caches, and deletions of caches.
+    private static let endings = CacheEndings<CacheName>()
     private static let endingSecondsMax = 10
+
+    private var cacheName: CacheName { CacheName(app: app.name, database: databaseName) }
 
     private func leaveRegistry() {
         let name = instanceName
@@ -212,8 +225,7 @@ public final class Firestore: Sendable {
         Log.debug("\(databaseName) starts at \(host).")
         let provider = AuthShare(state.provider ?? Auth.auth(app: app))
         // The former instance ends on its own queue, which waits for nothing.
-        let name = instanceName
-        _ = Self.ending.with { $0[name] }?.wait(timeout: .now() + .seconds(Self.endingSecondsMax))
+        Self.endings.wait(cacheName, secondsMax: Self.endingSecondsMax)
         do {
             return try factory.make(
                 EngineFactory.Request(
@@ -244,8 +256,9 @@ public final class Firestore: Sendable {
 
     // MARK: Termination
 
-    /// Ends the engine. The cache remains. The next `firestore()` returns a new instance.
-    func shutDown() async {
+    /// Ends the engine. The cache remains. When this returns, `firestore()` makes a new instance.
+    /// - Parameter completion: runs on a queue of the library when the engine has ended.
+    func shutDown(_ completion: @escaping @Sendable () -> Void) {
         let engine = state.with { state in
             defer {
                 state.isTerminated = true
@@ -253,36 +266,53 @@ public final class Firestore: Sendable {
             }
             return state.engine
         }
-        guard let engine else {
-            leaveRegistry()
-            return tasks.end()
-        }
-        let ending = DispatchGroup()
-        ending.enter()
-        let name = instanceName
-        Self.ending.with { $0[name] = ending }
+        let ending = engine.map { (engine: $0, use: Self.endings.begin(cacheName)) }
         leaveRegistry()
         tasks.end()
-        await withCheckedContinuation { continuation in
-            engine.terminate {
-                Self.ending.with { if $0[name] === ending { $0[name] = nil } }
-                ending.leave()
-                continuation.resume()
+        guard let ending else { return Self.endings.afterAll(cacheName, completion) }
+        ending.engine.terminate {
+            ending.use.end()
+            completion()
+        }
+    }
+
+    func shutDown() async {
+        await withCheckedContinuation { continuation in shutDown { continuation.resume() } }
+    }
+
+    /// Deletes the cache's files after the instance that is ending, and before the next one starts.
+    /// - Parameter completion: runs on a queue of the library.
+    func clearCache(_ completion: @escaping @Sendable (Status?) -> Void) {
+        let configuration: SyncConfiguration
+        do throws(Status) {
+            let settings = try state.with { (state) throws(Status) in
+                if state.engine != nil {
+                    throw .failedPrecondition(
+                        "Persistence cannot be cleared while the client is running: call it before the first use, or "
+                            + "after terminate().")
+                }
+                return state.settings
             }
+            guard settings.isPersistent else { return Self.endings.afterAll(cacheName) { completion(nil) } }
+            configuration = try self.configuration(settings)
+        } catch {
+            return completion(error)
+        }
+        let use = Self.endings.begin(cacheName)
+        use.afterFormer { [factory] in
+            var failure: Status?
+            do throws(Status) { try factory.clearPersistence(configuration) } catch { failure = error }
+            // A call that waits for it may hold the lock that the completion takes.
+            use.end()
+            completion(failure)
         }
     }
 
     func clearCache() async throws(Status) {
-        let settings = try state.with { (state) throws(Status) in
-            if state.engine != nil {
-                throw .failedPrecondition(
-                    "Persistence cannot be cleared while the client is running: call it before the first use, or after "
-                        + "terminate().")
-            }
-            return state.settings
+        let failure = await withCheckedContinuation { continuation in
+            clearCache { continuation.resume(returning: $0) }
         }
-        guard settings.isPersistent else { return }
-        try factory.clearPersistence(try configuration(settings))
+        if let failure { throw failure }
     }
 
     // MARK: The user's queue
@@ -318,19 +348,6 @@ public final class Firestore: Sendable {
                 case .success(let value): carried.value(value, nil)
                 case .failure(let status): carried.value(nil, status.nsError)
                 }
-            }
-        }
-    }
-
-    /// Runs work that has no handler, and then the user's handler on their queue.
-    func run(_ completion: (((any Error)?) -> Void)?, _ work: @escaping @Sendable () async throws(Status) -> Void) {
-        let done = handler(completion)
-        Task.detached {
-            do throws(Status) {
-                try await work()
-                done(nil)
-            } catch {
-                done(error)
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import HearthConcurrency
 import HearthModel
 import HearthWire
 
@@ -191,7 +192,8 @@ package final class SyncClient: Sendable {
 
     // MARK: Writing
 
-    /// Writes locally at once, as one batch, and completes with the server's answer. A write that the server would
+    /// Writes locally at once, as one batch, and completes with the server's answer. With a cache on the disk the write is
+    /// stored when the call returns. A write that the server would
     /// always reject, for example one with a reserved name, fails with `INVALID_ARGUMENT` and is not stored.
     package func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
         let deliver = onCallbacks(completion)
@@ -201,8 +203,7 @@ package final class SyncClient: Sendable {
         } catch {
             return deliver(error)
         }
-        core.enqueue(
-            { engine throws(Status) in try engine.write(mutations) { deliver($0) } }, refused: { deliver($0) })
+        core.write(mutations, completion: deliver)
     }
 
     package func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) {
@@ -351,8 +352,9 @@ extension SyncConfiguration {
             return MemoryPersistence(.lru(CollectionParameters(thresholdBytes: sizeBytes)))
         case .persistent(let folder, let sizeBytes):
             let cache = try SQLitePersistence(
-                folder: folder, appName: appName, database: database, sizeBytes: sizeBytes)
+                folder: folder, appName: appName, database: database, sizeBytes: sizeBytes, onWarning: onWarning)
             if let damage = cache.damage { onDamage(damage) }
+            try cache.replay(clock: SystemClock(), onWarning: onWarning)
             return cache
         }
     }

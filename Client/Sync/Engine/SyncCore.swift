@@ -1,11 +1,13 @@
+import HearthCache
 import HearthConcurrency
 import HearthModel
 import HearthWire
+import Synchronization
 
 /// All components of one client on one worker queue. `SyncClient` is its public interface. The spec tests use it
 /// directly.
 ///
-/// `engine` and `scheduler` belong to the worker queue.
+/// `engine` and `maintenance` belong to the worker queue.
 final class SyncCore: @unchecked Sendable {
     /// The settings that differ between a program and a test.
     struct Options {
@@ -26,6 +28,9 @@ final class SyncCore: @unchecked Sendable {
     let datastore: any Datastore
     let credentials: any CredentialsProvider
     private let persistence: PersistenceBox
+    private let journal: WriteJournal?
+    /// The user of the writes that are enqueued now: a change is enqueued with this lock, and so is each write.
+    private let writer = Mutex(ClientUser.unauthenticated)
     private let options: Options
     private var engine: SyncEngine?
     private var maintenance: Maintenance?
@@ -43,6 +48,7 @@ final class SyncCore: @unchecked Sendable {
         self.datastore = datastore
         self.credentials = credentials
         self.persistence = PersistenceBox(persistence)
+        journal = persistence.journal
         self.options = options
     }
 
@@ -50,7 +56,10 @@ final class SyncCore: @unchecked Sendable {
     func start() {
         credentials.observeUser { [weak self] user in
             guard let self else { return }
-            queue.enqueue { [weak self] in self?.take(user) }
+            writer.withLock { writer in
+                writer = user
+                queue.enqueue { [weak self] in self?.take(user) }
+            }
         }
         // A provider that did not report a user yet reports it later, as a change.
         queue.enqueue { [weak self] in
@@ -130,6 +139,43 @@ final class SyncCore: @unchecked Sendable {
                 // A transient failure affects only this call.
                 if !error.isPassing { engine.fail(error) }
                 refused(error)
+            }
+        }
+    }
+
+    /// Enqueues a write. With a cache on the disk it is stored when this returns: see `WriteJournal`.
+    /// - Parameter completion: receives the server's answer, or the reason why the write is not stored.
+    func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
+        let time = options.clock.now()
+        guard let journal else { return enqueue(mutations, at: time, nil, completion: completion) }
+        let contents = JournaledWrite.encode(mutations, at: time, MutationSerializer(database: database))
+        do throws(Status) {
+            try writer.withLock { (user) throws(Status) in
+                try journal.append(JournaledWrite.encode(user) + contents) { entry in
+                    enqueue(mutations, at: time, entry, completion: completion)
+                }
+            }
+        } catch {
+            completion(error == WriteJournal.closed ? Self.terminated : error)
+        }
+    }
+
+    private func enqueue(
+        _ mutations: [Mutation], at time: Timestamp, _ entry: WriteJournal.Entry?,
+        completion: @escaping @Sendable (Status?) -> Void
+    ) {
+        queue.enqueue { [self] in
+            guard !isTerminated, let engine else {
+                // What is in the journal is made by the next client.
+                return completion(entry == nil ? Self.terminated : SyncEngine.endedBeforeAnswer)
+            }
+            if let failure = engine.failure {
+                if let entry { engine.withdraw(entry) }
+                return completion(failure)
+            }
+            do throws(Status) { try engine.write(mutations, at: time, entry, completion: completion) } catch {
+                engine.fail(error)
+                completion(error)
             }
         }
     }

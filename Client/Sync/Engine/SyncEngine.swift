@@ -79,12 +79,13 @@ final class SyncEngine {
         remoteStore.shutDown()
         eventManager.endAll()
         pendingWrites.end(nil)
-        failWrites(
-            Status(
-                .cancelled,
-                "The client was terminated before the server answered. What is in a cache on the disk is sent when a client "
-                    + "of the same app starts again."))
+        failWrites(Self.endedBeforeAnswer)
     }
+
+    static let endedBeforeAnswer = Status(
+        .cancelled,
+        "The client was terminated before the server answered. What is in a cache on the disk is sent when a client "
+            + "of the same app starts again.")
 
     /// Goes online.
     func start() throws(Status) { remoteStore.enableNetwork() }

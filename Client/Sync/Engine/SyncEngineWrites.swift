@@ -1,11 +1,22 @@
+import HearthCache
 import HearthModel
 
 /// The path of the user's writes through the engine.
 extension SyncEngine {
-    func write(_ mutations: [Mutation], completion: @escaping (Status?) -> Void) throws(Status) {
+    /// - Parameters:
+    ///   - time: of the call; nil for now.
+    ///   - entry: of the write in the journal.
+    ///   - completion: receives the server's answer, or the reason why the write is not stored.
+    func write(
+        _ mutations: [Mutation], at time: Timestamp? = nil, _ entry: WriteJournal.Entry? = nil,
+        completion: @escaping (Status?) -> Void
+    ) throws(Status) {
         let batchID: Int
         let changed: [ResourcePath: ClientDocument]
-        do throws(Status) { (batchID, changed) = try localStore.write(mutations) } catch {
+        do throws(Status) {
+            (batchID, changed) = try localStore.write(mutations, at: time, journalNumber: entry?.number)
+        } catch {
+            if let entry { withdraw(entry) }
             // Nothing was stored and the state is unchanged: only this write fails.
             if error.isPassing { return completion(error) }
             throw error
@@ -15,6 +26,13 @@ extension SyncEngine {
         // From here on a failure completes this write together with all others.
         attempt { () throws(Status) in try emit(changed) }
         remoteStore.fillWritePipeline()
+    }
+
+    /// The write of a call failed: no later run may make it.
+    func withdraw(_ entry: WriteJournal.Entry) {
+        do throws(Status) { try localStore.persistence.journal?.withdraw(entry) } catch {
+            onWarning("A write that has failed remains in the cache, and the next run makes it: \(error)")
+        }
     }
 
     func acknowledge(_ result: BatchResult) throws(Status) {

@@ -113,13 +113,17 @@ final class LocalStore {
     // MARK: Writes
 
     /// Adds mutations to the queue as one batch. Returns the resulting documents.
+    /// - Parameters:
+    ///   - time: of the call; nil for now.
+    ///   - number: of the journal's record of the write.
     func write(
-        _ mutations: [Mutation]
+        _ mutations: [Mutation], at time: Timestamp? = nil, journalNumber number: Int64? = nil
     ) throws(Status) -> (batchID: Int, changed: [ResourcePath: ClientDocument]) {
-        let localWriteTime = clock.now()
+        let localWriteTime = time ?? clock.now()
         let keys = Set(mutations.map(\.key))
         let collections = Set(keys.map(\.parent)).subtracting(knownCollections)
         let outcome = try persistence.transaction("Write locally") { () throws(Status) in
+            if let number { persistence.journalNumber = number }
             for collection in collections { try indexManager.addParent(ofCollection: collection) }
             let remote = try remoteDocuments.documents(keys)
             var local = try view.overlaid(remote)

@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 
 /// The storage of the local store. It has two implementations: `MemoryPersistence` and `SQLitePersistence`.
@@ -14,6 +15,10 @@ protocol Persistence: AnyObject {
         _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
     ) throws(Status) -> Result
     var currentSequenceNumber: Int64 { get }
+    /// Where writes are stored before the engine has them; nil for a cache in memory.
+    var journal: WriteJournal? { get }
+    /// The number of the last record of the journal whose write is in a queue.
+    var journalNumber: Int64 { get set }
 
     /// The parts of one user. Drop the parts of the former user when you request those of another one.
     func mutationQueue(for user: ClientUser) -> any MutationQueue

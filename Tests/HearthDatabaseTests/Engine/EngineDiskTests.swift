@@ -148,6 +148,78 @@ struct EngineDiskTests {
         second.engine.close(.closed)
     }
 
+    @Test func aMissingFileIsReported() throws {
+        let folder = TemporaryFolder()
+        try EngineFixture(folder: folder.path).engine.close(.closed)
+        try FileManager.default.removeItem(atPath: folder.path + "/realtime.sqlite")
+        let second = try EngineFixture(folder: folder.path, connects: false)
+        #expect(second.clock.reports.count == 1)
+        second.engine.close(.closed)
+    }
+
+    /// SQLite copies a large value when it compares keys with the key of its row, if both are in one structure.
+    @Test func aLargeNeighbourCostsNothing() throws {
+        func cpuSeconds() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        func seconds(beside size: Int) throws -> Double {
+            let folder = TemporaryFolder()
+            let file = try DiskFile(folder: folder.path, report: { Issue.record("\($0)") })
+            defer { file.close(isClean: true) }
+            let leaves = DiskLeaves(database: file.database)
+            try file.database.begin()
+            let large = Node(.string(String(repeating: "x", count: size)))
+            try leaves.apply([TreeChange(path: "list/large", node: large)], in: 0)
+            let start = cpuSeconds()
+            for number in 0..<400 {
+                let path = TreePath("list/\(number % 2 == 0 ? "a" : "z")\(number)")
+                try leaves.apply([TreeChange(path: path, node: Node(1))], in: 0)
+            }
+            let seconds = cpuSeconds() - start
+            try file.database.commit()
+            return seconds
+        }
+        // Other load only adds.
+        let few = try (0..<3).map { _ in try seconds(beside: 9) }.min() ?? 0
+        let many = try (0..<3).map { _ in try seconds(beside: 9_000_000) }.min() ?? 0
+        #expect(many < 4 * few, "\(few) s beside a small value, \(many) s beside a large one")
+    }
+
+    /// The tables of version 1 had no numbers of rows.
+    @Test func anOlderFileIsConverted() throws {
+        let folder = TemporaryFolder()
+        let old = try CacheDatabase(path: folder.path + "/realtime.sqlite")
+        try old.execute(
+            """
+            CREATE TABLE leaves (
+                space INTEGER NOT NULL, path BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (space, path)) WITHOUT ROWID;
+            CREATE TABLE queries (
+                id INTEGER PRIMARY KEY, path BLOB NOT NULL, query BLOB NOT NULL, is_complete INTEGER NOT NULL,
+                last_use INTEGER NOT NULL, UNIQUE (path, query));
+            CREATE TABLE writes (
+                id INTEGER PRIMARY KEY, path BLOB NOT NULL, is_merge INTEGER NOT NULL, made_at INTEGER NOT NULL,
+                data BLOB NOT NULL);
+            INSERT INTO leaves VALUES (0, x'61006200', CAST('sold' AS BLOB));
+            INSERT INTO queries VALUES (1, CAST('a' AS BLOB), x'', 1, 1);
+            INSERT INTO writes VALUES (5, CAST('a/c' AS BLOB), 0, 7, CAST('12' AS BLOB));
+            PRAGMA application_id = \(0x4852_5444);
+            PRAGMA user_version = 1;
+            """)
+        old.close()
+        let fixture = try EngineFixture(folder: folder.path, connects: false)
+        #expect(fixture.clock.reports.isEmpty)
+        fixture.observe("a", TreeQuery(), .value)
+        #expect(fixture.take() == [#"value {"b":"old","c":12}"#])
+        try fixture.set("3", at: "a/d")
+        fixture.engine.close(.closed)
+        let again = try EngineFixture(folder: folder.path, connects: false)
+        again.observe("a", TreeQuery(), .value)
+        #expect(again.take() == [#"value {"b":"old","c":12,"d":3}"#])
+        again.engine.close(.closed)
+    }
+
     @Test func leastRecentlyUsedIsDeletedFirst() throws {
         let folder = TemporaryFolder()
         let fixture = try EngineFixture(folder: folder.path, cacheSizeBytesMax: 20_000)

@@ -16,6 +16,9 @@ final class Disk {
     private let leaves: DiskLeaves
     private let tracked: DiskQueries
     private let writes: DiskWrites
+    /// Where writes are stored before the engine has them.
+    let journal: WriteJournal
+    private let journaled: [WriteJournal.Record]
     /// The cache is not written any more; pending writes still are, where possible.
     private var isLeftBehind = false
     private var serverUpdates = 0
@@ -37,6 +40,7 @@ final class Disk {
         tracked = DiskQueries(database: file.database)
         writes = DiskWrites(database: file.database)
         do throws(Status) {
+            (journal, journaled) = try WriteJournal.open(file.paths, applied: writes.journalNumber())
             try tracked.load()
         } catch {
             file.close(isClean: false)
@@ -44,7 +48,10 @@ final class Disk {
         }
     }
 
-    func close() { file.close(isClean: file.database.damage == nil) }
+    func close() {
+        journal.close()
+        file.close(isClean: file.database.damage == nil)
+    }
 
     // MARK: Operations
 
@@ -237,18 +244,45 @@ final class Disk {
     // MARK: Pending writes
 
     /// Stores a write immediately.
+    /// - Parameter entry: of the write in the journal.
     /// - Returns: the reason when it fails.
-    func save(_ write: PendingWrite) -> Status? {
+    func save(_ write: PendingWrite, _ entry: WriteJournal.Entry?) -> Status? {
+        let failure = save(write, journalNumber: entry?.number)
+        if failure != nil, let entry {
+            do throws(Status) { try journal.withdraw(entry) } catch { report(error) }
+        }
+        return failure
+    }
+
+    private func save(_ write: PendingWrite, journalNumber number: Int64?) -> Status? {
         do throws(Status) {
             try beginIfNeeded()
             try removeUnremoved()
             try writes.save(write)
+            if let number { try writes.setJournalNumber(number) }
             try commit()
-            return nil
         } catch {
             leaveBehind(error)
             return error
         }
+        if let number { journal.applied(number) }
+        return nil
+    }
+
+    /// Stores the writes of calls that had returned when the last process ended, and reports unreadable ones.
+    /// - Throws: when they cannot be stored: later writes must not pass them.
+    func storeJournaled(_ id: () -> Int64) throws(Status) -> [PendingWrite] {
+        var stored: [PendingWrite] = []
+        for record in journaled {
+            let write: PendingWrite
+            do throws(Status) { write = try JournaledWrite.decode(record.contents, id: id()) } catch {
+                report(writes.unreadable(error))
+                continue
+            }
+            if let failure = save(write, journalNumber: record.number) { throw failure }
+            stored.append(write)
+        }
+        return stored
     }
 
     /// When deleting fails, each later operation tries again: the next run would send a stored write again.

@@ -6,6 +6,7 @@ import HearthModel
 /// `CacheLock`.
 final class DiskFile {
     let database: CacheDatabase
+    let paths: CacheFile
     private let lock: CacheLock
     private var isClosed = false
 
@@ -13,7 +14,9 @@ final class DiskFile {
     /// - Throws: FAILED_PRECONDITION when the folder is in use, or the file of a newer version.
     init(folder: String, report: (Status) -> Void) throws(Status) {
         let file = CacheFile(folder: folder, name: "realtime.sqlite", lockName: "realtime.lock")
-        (database, lock) = try CacheOpening(file: file, contents: RealtimeCache()).open { reason, path in
+        paths = file
+        let lost = { (warning: String) in report(Status(.dataLoss, warning)) }
+        (database, lock) = try CacheOpening(file: file, contents: RealtimeCache()).open(lost: lost) { reason, path in
             let message = "The cache \(file.database) is damaged and was put aside as \(path): \(reason.message)"
             report(Status(.dataLoss, message))
             return message
@@ -48,8 +51,26 @@ private struct RealtimeCache: CacheContents {
             data BLOB NOT NULL);
         """
 
+    /// Rows with a number: in a table without one SQLite copies a large value whenever it compares the keys of its
+    /// neighbours with it.
+    private static let numberedLeaves = """
+        ALTER TABLE leaves RENAME TO unnumbered_leaves;
+        CREATE TABLE leaves (
+            id INTEGER PRIMARY KEY, space INTEGER NOT NULL, path BLOB NOT NULL, value BLOB NOT NULL,
+            UNIQUE (space, path));
+        INSERT INTO leaves (space, path, value) SELECT space, path, value FROM unnumbered_leaves;
+        DROP TABLE unnumbered_leaves;
+        CREATE TABLE journal (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL);
+        INSERT INTO journal (id, number) VALUES (1, 0);
+        """
+
     var schema: CacheSchema {
-        CacheSchema(applicationID: Self.applicationID, steps: [CacheSchema.Step(number: 1, string: Self.first)])
+        CacheSchema(
+            applicationID: Self.applicationID,
+            steps: [
+                CacheSchema.Step(number: 1, string: Self.first),
+                CacheSchema.Step(number: 2, string: Self.numberedLeaves),
+            ])
     }
     var creation: String { "" }
     var configuration: String { "" }

@@ -7,6 +7,13 @@ struct DiskWrites {
     let database: CacheDatabase
 
     func save(_ write: PendingWrite) throws(Status) {
+        try database.run(
+            "INSERT INTO writes (id, path, is_merge, made_at, data) VALUES (?, ?, ?, ?, ?)", .integer(write.id),
+            .string(write.path.string), .integer(write.isMerge ? 1 : 0), .integer(write.madeAtMilliseconds),
+            .bytes(Self.data(of: write)))
+    }
+
+    static func data(of write: PendingWrite) -> [UInt8] {
         var string: [UInt8] = []
         if write.isMerge {
             for change in write.changes {
@@ -19,10 +26,7 @@ struct DiskWrites {
         } else if let change = write.changes.first {
             TreeJSON.append(change.node, to: &string, form: .export)
         }
-        try database.run(
-            "INSERT INTO writes (id, path, is_merge, made_at, data) VALUES (?, ?, ?, ?, ?)", .integer(write.id),
-            .string(write.path.string), .integer(write.isMerge ? 1 : 0), .integer(write.madeAtMilliseconds),
-            .bytes(string))
+        return string
     }
 
     func remove(_ id: Int64) throws(Status) { try database.run("DELETE FROM writes WHERE id = ?", .integer(id)) }
@@ -42,18 +46,44 @@ struct DiskWrites {
     }
 
     private func write(_ row: CacheRow) throws(Status) -> PendingWrite {
-        let path = TreePath(row.string(1))
-        let isMerge = row.integer(2) != 0
-        do {
-            let changes =
-                isMerge
-                ? try TreeJSON.merge(row.bytes(4), at: path).changes
-                : [TreeChange(path: path, node: try TreeJSON.node(row.bytes(4)))]
-            return PendingWrite(
-                id: row.integer(0), path: path, isMerge: isMerge, changes: changes, madeAtMilliseconds: row.integer(3))
+        do throws(Status) {
+            return try Self.write(
+                id: row.integer(0), path: TreePath(row.string(1)), isMerge: row.integer(2) != 0,
+                madeAtMilliseconds: row.integer(3), data: row.bytes(4))
         } catch {
-            throw Status(
-                .dataLoss, "The cache \(database.path) has a write that cannot be read and isn't sent: \(error)")
+            throw unreadable(error)
         }
+    }
+
+    func unreadable(_ error: Status) -> Status {
+        Status(
+            .dataLoss, "The cache \(database.path) has a write that cannot be read and isn't sent: \(error.message)")
+    }
+
+    static func write(
+        id: Int64, path: TreePath, isMerge: Bool, madeAtMilliseconds: Int64, data: [UInt8]
+    ) throws(Status) -> PendingWrite {
+        let changes: [TreeChange]
+        do {
+            changes =
+                isMerge
+                ? try TreeJSON.merge(data, at: path).changes
+                : [TreeChange(path: path, node: try TreeJSON.node(data))]
+        } catch {
+            throw Status(.dataLoss, "\(error)")
+        }
+        return PendingWrite(
+            id: id, path: path, isMerge: isMerge, changes: changes, madeAtMilliseconds: madeAtMilliseconds)
+    }
+
+    // MARK: The journal
+
+    /// The number of the last record of the journal whose write is here.
+    func journalNumber() throws(Status) -> Int64 {
+        try database.first("SELECT number FROM journal") { $0.integer(0) } ?? 0
+    }
+
+    func setJournalNumber(_ number: Int64) throws(Status) {
+        try database.run("UPDATE journal SET number = ?", .integer(number))
     }
 }

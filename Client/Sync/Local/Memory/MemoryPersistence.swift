@@ -1,3 +1,4 @@
+import HearthCache
 import HearthModel
 
 /// A cache that ends with the process.
@@ -80,6 +81,9 @@ final class MemoryPersistence: Persistence {
 
     /// Whether a pending write of any user affects the document.
     func isMutated(_ key: ResourcePath) -> Bool { queues.values.contains { $0.contains(key) } }
+
+    var journal: WriteJournal? { nil }
+    var journalNumber: Int64 = 0
 
     func shutDown() {}
 }

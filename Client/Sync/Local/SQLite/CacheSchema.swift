@@ -13,7 +13,10 @@ extension CacheSchema {
     private static let firestoreID = 0x4852_5443
     static let pageSizeBytes = 4096
     static let current = CacheSchema(
-        applicationID: firestoreID, steps: [Step(number: 1, string: first), Step(number: 2, string: streamIDs)])
+        applicationID: firestoreID,
+        steps: [
+            Step(number: 1, string: first), Step(number: 2, string: streamIDs), Step(number: 3, string: journalNumber),
+        ])
 
     /// A released step is never edited: a change is a new step.
     private static let first = """
@@ -81,4 +84,5 @@ extension CacheSchema {
 
     private static let streamIDs = "ALTER TABLE users ADD COLUMN last_stream_id BLOB NOT NULL DEFAULT x'';"
 
+    private static let journalNumber = "ALTER TABLE globals ADD COLUMN journal_number INTEGER NOT NULL DEFAULT 0;"
 }

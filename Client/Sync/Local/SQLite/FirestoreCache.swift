@@ -26,10 +26,13 @@ struct FirestoreCache: CacheContents {
         "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)"
     }
 
-    func open() throws(Status) -> (database: CacheDatabase, lock: CacheLock, damage: CacheDamage?) {
+    /// - Parameter onWarning: see `CacheOpening.open`.
+    func open(
+        onWarning: (String) -> Void
+    ) throws(Status) -> (database: CacheDatabase, lock: CacheLock, damage: CacheDamage?) {
         var damage: CacheDamage?
-        let opened = try CacheOpening(file: files.file, contents: self).open { reason, path in
-            let (count, isComplete) = Self.pendingWrites(in: path)
+        let opened = try CacheOpening(file: files.file, contents: self).open(lost: onWarning) { reason, path in
+            let (count, isComplete) = pendingWrites(in: path)
             let found = CacheDamage(
                 reason: reason.message, path: files.database, movedTo: path, pendingWritesRead: count,
                 isCountComplete: isComplete)
@@ -96,7 +99,7 @@ struct FirestoreCache: CacheContents {
     // MARK: Damage
 
     /// The writes of all users that can still be read; whatever cannot be is left out.
-    private static func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
+    private func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
         var count = 0
         var isComplete = true
         do throws(Status) {
@@ -111,6 +114,11 @@ struct FirestoreCache: CacheContents {
                     isComplete = false
                 }
                 return true
+            }
+            let applied = try database.first("SELECT journal_number FROM globals") { $0.integer(0) } ?? 0
+            let serializer = MutationSerializer(database: files.databaseName)
+            for record in try WriteJournal.records(path: CacheFile.journal(of: path), after: applied) {
+                count += try JournaledWrite(record.contents, serializer).mutations.count
             }
             return (count, isComplete)
         } catch {

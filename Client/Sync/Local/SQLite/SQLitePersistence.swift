@@ -1,5 +1,6 @@
-import HearthModel
 import HearthCache
+import HearthConcurrency
+import HearthModel
 
 /// The cache on disk: one SQLite file (`CacheSchema`) and one connection (`CacheDatabase`), used only by the engine's
 /// thread.
@@ -16,6 +17,10 @@ final class SQLitePersistence: Persistence {
     /// The damaged cache that was moved aside when this cache was opened.
     let damage: CacheDamage?
     private let lock: CacheLock
+    let journalFile: WriteJournal
+    var journal: WriteJournal? { journalFile }
+    /// What the journal has and the database does not: see `replay`.
+    private let journaled: [WriteJournal.Record]
     let checkpointer: CacheCheckpointer
 
     var globals: CacheGlobals
@@ -38,17 +43,24 @@ final class SQLitePersistence: Persistence {
     var collector: (any LRUCollector)? { lruCollector }
 
     /// Opens a cache, and creates it when there is none. A damaged cache is moved aside: see `damage`.
-    /// - Parameter sizeBytes: the threshold of the collector; `CollectionParameters.never` for an unlimited cache.
+    /// - Parameters:
+    ///   - sizeBytes: the threshold of the collector; `CollectionParameters.never` for an unlimited cache.
+    ///   - onWarning: called when the cache was removed.
     /// - Throws: `FAILED_PRECONDITION` when another client has it open or it has a newer version, `RESOURCE_EXHAUSTED`
     ///   on a full disk.
-    convenience init(folder: String, appName: String, database: DatabaseName, sizeBytes: Int64) throws(Status) {
+    convenience init(
+        folder: String, appName: String, database: DatabaseName, sizeBytes: Int64, onWarning: (String) -> Void
+    ) throws(Status) {
         try self.init(
-            files: CacheFiles(folder: folder, appName: appName, database: database), sizeBytes: sizeBytes)
+            files: CacheFiles(folder: folder, appName: appName, database: database), sizeBytes: sizeBytes,
+            onWarning: onWarning)
     }
 
-    init(files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current) throws(Status) {
+    init(
+        files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current, onWarning: (String) -> Void
+    ) throws(Status) {
         let opening = FirestoreCache(files: files, sizeBytes: sizeBytes, schema: schema)
-        let opened = try opening.open()
+        let opened = try opening.open(onWarning: onWarning)
         checkpointer = CacheCheckpointer(path: files.database, thresholdPages: opening.checkpointPages)
         database = opened.database
         lock = opened.lock
@@ -59,6 +71,7 @@ final class SQLitePersistence: Persistence {
         let globals = try CacheGlobals(opened.database)
         self.globals = globals
         savedGlobals = globals
+        (journalFile, journaled) = try WriteJournal.open(files.file, applied: globals.journalNumber)
         currentSequenceNumber = globals.highestSequenceNumber
         lruCollector = SQLiteCollector(thresholdBytes: sizeBytes)
         lruCollector.persistence = self
@@ -71,6 +84,32 @@ final class SQLitePersistence: Persistence {
     }
 
     deinit { checkpointer.close() }
+
+    // MARK: The journal
+
+    var journalNumber: Int64 {
+        get { globals.journalNumber }
+        set { globals.journalNumber = newValue }
+    }
+
+    /// Puts the writes of calls that had returned when the last process ended into the queues of their users. The
+    /// documents are computed as usual, so it needs a local store.
+    /// - Parameter onWarning: called with the reason when a record cannot be read; its write is lost.
+    func replay(clock: any Clock, onWarning: (String) -> Void) throws(Status) {
+        if journaled.isEmpty { return }
+        let store = LocalStore(self, user: .unauthenticated, clock: clock)
+        for record in journaled {
+            let write: JournaledWrite
+            do throws(Status) { write = try JournaledWrite(record.contents, mutationSerializer) } catch {
+                onWarning(
+                    "A write in the journal of the cache \(database.path) cannot be read and is lost: \(error.message)")
+                continue
+            }
+            _ = try store.asUser(write.user, insteadOf: .unauthenticated) { () throws(Status) in
+                try store.write(write.mutations, at: write.time, journalNumber: record.number).changed
+            }
+        }
+    }
 
     // MARK: Transactions
 
@@ -94,6 +133,7 @@ final class SQLitePersistence: Persistence {
             let result = try body()
             if globals != savedGlobals { try globals.save(in: database) }
             try database.commit()
+            if globals.journalNumber != savedGlobals.journalNumber { journalFile.applied(globals.journalNumber) }
             savedGlobals = globals
             tendLog()
             return result
@@ -131,6 +171,7 @@ final class SQLitePersistence: Persistence {
     }
 
     func shutDown() {
+        journalFile.close()
         checkpointer.close()
         let isClean = database.damage == nil
         database.close()

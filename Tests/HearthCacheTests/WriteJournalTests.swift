@@ -1,0 +1,129 @@
+import Foundation
+import HearthModel
+import HearthTestSupport
+import Testing
+
+@testable import HearthCache
+
+@Suite("The journal of writes beside a cache")
+struct WriteJournalTests {
+    private let folder = TemporaryFolder()
+
+    private func append(_ journal: WriteJournal, _ contents: [UInt8]) throws -> WriteJournal.Entry {
+        var entry: WriteJournal.Entry?
+        try journal.append(contents) { entry = $0 }
+        return try #require(entry)
+    }
+
+    private func numbers(_ records: [WriteJournal.Record]) -> [Int64] { records.map(\.number) }
+
+    @Test func theNextOpeningReturnsWhatIsNotInTheDatabase() throws {
+        let (first, none) = try WriteJournal.open(folder.file, applied: 7)
+        #expect(none.isEmpty)
+        for number in 8...12 {
+            #expect(try append(first, Array(repeating: UInt8(number), count: number)).number == Int64(number))
+        }
+        first.applied(9)
+        first.close()
+        let (second, records) = try WriteJournal.open(folder.file, applied: 9)
+        #expect(numbers(records) == [10, 11, 12])
+        #expect(records.map(\.contents) == [10, 11, 12].map { Array(repeating: UInt8($0), count: $0) })
+        #expect(try append(second, [1]).number == 13, "numbers continue")
+        second.applied(13)
+        second.close()
+        #expect(try WriteJournal.open(folder.file, applied: 13).records.isEmpty)
+    }
+
+    @Test func aFailedWriteIsWithdrawn() throws {
+        let (journal, _) = try WriteJournal.open(folder.file, applied: 0)
+        _ = try append(journal, [1])
+        let failed = try append(journal, [2])
+        _ = try append(journal, [3])
+        try journal.withdraw(failed)
+        #expect(numbers(try WriteJournal.open(folder.file, applied: 0).records) == [1, 3])
+        #expect(numbers(try WriteJournal.open(folder.file, applied: 1).records) == [3])
+        journal.close()
+    }
+
+    @Test func itIsEmptiedWhenTheDatabaseHasAll() throws {
+        let (journal, _) = try WriteJournal.open(folder.file, applied: 0)
+        var last: Int64 = 0
+        var sizes: Set<Int> = []
+        for _ in 0..<300 {
+            last = try append(journal, [UInt8](repeating: 1, count: 1000)).number
+            journal.applied(last)
+            sizes.insert(try #require(FileManager.default.contents(atPath: folder.file.journal)).count)
+        }
+        #expect(try #require(sizes.max()) < 100_000)
+        journal.close()
+        #expect(FileManager.default.contents(atPath: folder.file.journal)?.isEmpty == true)
+        #expect(try append(WriteJournal.open(folder.file, applied: last).journal, [1]).number == last + 1)
+    }
+
+    /// The end of the file may be missing after a power failure, or the last record after a kill.
+    @Test func aPartOfARecordIsIgnoredAndReplaced() throws {
+        let (journal, _) = try WriteJournal.open(folder.file, applied: 0)
+        var ends = [0]
+        for number in 1...4 {
+            _ = try append(journal, [UInt8](repeating: 9, count: 10 * number))
+            ends.append(try #require(FileManager.default.contents(atPath: folder.file.journal)).count)
+        }
+        let whole = try #require(FileManager.default.contents(atPath: folder.file.journal))
+        let other = TemporaryFolder()
+        for count in 0...whole.count {
+            let file = CacheFile(folder: other.path, name: "\(count).sqlite", lockName: "lock")
+            try whole.prefix(count).write(to: URL(fileURLWithPath: file.journal))
+            let complete = ends.lastIndex { $0 <= count } ?? 0
+            let (cut, records) = try WriteJournal.open(file, applied: 0)
+            #expect(records.count == complete)
+            #expect(try append(cut, [5, 5]).number == Int64(complete + 1))
+            let again = try WriteJournal.open(file, applied: 0).records
+            #expect(again.count == complete + 1 && again.last?.contents == [5, 5])
+        }
+        // A byte that is not the one that was written.
+        for index in stride(from: 0, to: whole.count, by: 3) where index % 17 != 16 {
+            var damaged = whole
+            damaged[index] ^= 0x40
+            let file = CacheFile(folder: other.path, name: "damaged-\(index).sqlite", lockName: "lock")
+            try damaged.write(to: URL(fileURLWithPath: file.journal))
+            for record in try WriteJournal.open(file, applied: 0).records {
+                #expect(record.contents.allSatisfy { $0 == 9 } && record.contents.count == 10 * Int(record.number))
+            }
+        }
+    }
+
+    @Test func aFullDiskFailsTheCall() throws {
+        try FileManager.default.createSymbolicLink(atPath: folder.file.journal, withDestinationPath: "/dev/full")
+        let (journal, _) = try WriteJournal.open(folder.file, applied: 0)
+        var codes: [Status.Code] = []
+        do throws(Status) { try journal.append([1]) { _ in Issue.record("it is not stored") } } catch {
+            codes.append(error.code)
+        }
+        #expect(codes == [.resourceExhausted])
+    }
+
+    @Test func afterTheEndCallsFail() throws {
+        let (journal, _) = try WriteJournal.open(folder.file, applied: 0)
+        let entry = try append(journal, [1])
+        journal.close()
+        #expect(throws: WriteJournal.closed) { try journal.append([2]) { _ in } }
+        try journal.withdraw(entry)
+        #expect(numbers(try WriteJournal.open(folder.file, applied: 0).records) == [1], "the next client makes it")
+    }
+
+    @Test func callsOfManyThreadsAreStoredInTheOrderInWhichTheyAreEnqueued() throws {
+        let (journal, _) = try WriteJournal.open(folder.file, applied: 0)
+        let enqueued = Gathered<UInt8>()
+        inThreads(8) { thread in
+            for number in 0..<30 {
+                let content = UInt8(thread * 30 + number)
+                do {
+                    try journal.append([content]) { _ in enqueued.append(content) }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        #expect(try WriteJournal.open(folder.file, applied: 0).records.map(\.contents) == enqueued.values.map { [$0] })
+    }
+}
