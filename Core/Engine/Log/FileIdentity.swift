@@ -1,6 +1,6 @@
 import Glibc
 
-/// Which file a name or a descriptor stands for: an open file keeps its identity when its name is removed or is given to another one.
+/// The file of a name or a descriptor: an open file keeps its identity when its name is removed or is given to another one.
 package struct FileIdentity: Equatable, Sendable {
     private let device: dev_t
     private let inode: ino_t

@@ -14,7 +14,7 @@ package protocol LogDisk: Sendable {
     func remove(_ name: String) throws(Status)
     /// Makes the names durable.
     func synchronizeNames() throws(Status)
-    /// Whether a file's name still stands for it. Programs that clean up or restore may remove or replace files that are in use.
+    /// Whether a name is still that of the file. Programs that clean up or restore may remove or replace files that are in use.
     /// - Parameter file: the open file; nil when it is not open.
     func has(_ name: String, _ file: (any LogFile)?) -> Bool
     /// Fails when the files of the base were removed or replaced since the log was opened.
