@@ -84,10 +84,12 @@ enum CatalogStore {
             guard let path = path(field["path"]), let kind = kind(field) else { return nil }
             fields.append(IndexField(path: path, kind: kind))
         }
-        if fields.isEmpty { return nil }
+        // Only that of names in descending order has no fields.
+        let nameDescending = map["name"] == .boolean(true)
+        if fields.isEmpty, !nameDescending { return nil }
         return IndexDefinition(
-            id: UInt32(id), collectionID: collectionID, scope: scope, fields: fields,
-            nameDescending: map["name"] == .boolean(true), state: state)
+            id: UInt32(id), collectionID: collectionID, scope: scope, fields: fields, nameDescending: nameDescending,
+            state: state)
     }
 
     private static func encode(_ kind: IndexField.Kind) -> [MapValue.Field] {

@@ -130,7 +130,7 @@ package struct IndexCatalog: Sendable, Equatable {
 
     /// The policy of an index of expiry times that is in force.
     func expiryPolicy(_ index: IndexDefinition) -> FieldOverride.TimeToLive? {
-        overrides(for: index.collectionID).first { $0.path == index.fields[0].path }?.timeToLive
+        overrides(for: index.collectionID).first { $0.path == index.fields.first?.path }?.timeToLive
     }
 
     /// The settings of a field without an override of its own: those of the nearest path above it, or of the
