@@ -19,6 +19,7 @@ from google.cloud import firestore
 from endtoend.people import Site
 from endtoend.rest import Rest
 from endtoend.trees import Tree
+from support.patience import PATIENCE
 from support.servers import Unavailable, hearth
 from support.wire import METHODS, parse
 
@@ -102,7 +103,7 @@ def channel(address: str) -> Iterator[grpc.Channel]:
 @pytest.fixture
 def rest(address: str, project: str) -> Iterator[Rest]:
     host, port = address.rsplit(":", 1)
-    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
     yield Rest(connection, project)
     connection.close()
 

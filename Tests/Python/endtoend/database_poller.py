@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from endtoend.database_wire import SECONDS_MAX
+from support.patience import PATIENCE
 
 CALL = re.compile(r'^parent\["(pLPCommand|pRTLPCB)7"\]&&parent\["\1\x37"\]\((.*)\);$')
 PIECE_CHARACTERS_MAX = 1840
@@ -36,7 +37,7 @@ class Poller:
     # Requests.
 
     def get(self, target: str, status: int = 200, method: str = "GET") -> str:
-        connection = http.client.HTTPConnection(self.address, timeout=60)
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
         try:
             connection.request(method, target)
             answer = connection.getresponse()

@@ -13,8 +13,10 @@ from urllib.parse import quote
 
 from websockets.sync.client import connect
 
+from support.patience import PATIENCE
+
 PIECE_UNITS_MAX = 16384
-SECONDS_MAX = 20.0
+SECONDS_MAX = PATIENCE
 
 
 def token(uid: str, **claims: Any) -> str:

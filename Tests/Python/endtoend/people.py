@@ -10,6 +10,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 
 from differential.transports import OWNER, Answer, Server
+from support.patience import PATIENCE
 from support.tokens import unsigned
 
 Json = Any
@@ -139,7 +140,7 @@ class Site:
 
     def send(self, method: str, path: str, body: Json = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
         host, port = self.address.rsplit(":", 1)
-        connection = http.client.HTTPConnection(host, int(port), timeout=20)
+        connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers or {})
             answer = connection.getresponse()

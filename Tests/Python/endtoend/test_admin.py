@@ -17,6 +17,7 @@ from google.cloud.firestore_admin_v1.types import Database, Field, Index
 from google.protobuf import field_mask_pb2
 
 from endtoend.rest import Rest
+from support.patience import PATIENCE
 
 pytestmark = pytest.mark.emulator_differs("it has no admin services")
 
@@ -60,7 +61,7 @@ class TestIndexes:
         wanted = index(("a", ASCENDING), ("b", DESCENDING))
         operation = admin.create_index(parent=group("c"), index=wanted)
         assert operation.metadata.index.startswith(group("c") + "/indexes/")
-        made = operation.result(timeout=20)
+        made = operation.result(timeout=PATIENCE)
         assert made.state == Index.State.READY
         assert [field.field_path for field in made.fields] == ["a", "b", "__name__"]
         assert admin.get_index(name=made.name) == made
@@ -84,12 +85,12 @@ class TestIndexes:
         many = [("f%d" % n, ASCENDING) for n in range(101)]
         with pytest.raises(exceptions.InvalidArgument, match="at most 100 fields"):
             admin.create_index(parent=group("c"), index=index(*many))
-        made = admin.create_index(parent=group("c"), index=index(*many[:100])).result(timeout=20)
+        made = admin.create_index(parent=group("c"), index=index(*many[:100])).result(timeout=PATIENCE)
         assert len(made.fields) == 101
 
     def test_pages(self, admin: FirestoreAdminClient, group: Callable[[str], str]) -> None:
         for n in range(5):
-            admin.create_index(parent=group("c"), index=index(("a", ASCENDING), (f"f{n}", ASCENDING))).result(timeout=20)
+            admin.create_index(parent=group("c"), index=index(("a", ASCENDING), (f"f{n}", ASCENDING))).result(timeout=PATIENCE)
         pages = list(admin.list_indexes(request={"parent": group("c"), "page_size": 2}).pages)
         assert [len(page.indexes) for page in pages] == [2, 2, 1]
 
@@ -105,7 +106,7 @@ class TestFields:
         assert inherited.index_config.ancestor_field == group("__default__") + "/fields/*"
         mask = field_mask_pb2.FieldMask(paths=["index_config"])
         request = {"field": Field(name=name, index_config=Field.IndexConfig()), "update_mask": mask}
-        changed = admin.update_field(request=request).result(timeout=20)
+        changed = admin.update_field(request=request).result(timeout=PATIENCE)
         assert not changed.index_config.uses_ancestor_config
         assert not changed.index_config.indexes
         listed = admin.list_fields(
@@ -114,7 +115,7 @@ class TestFields:
         assert [field.name for field in listed] == [group("__default__") + "/fields/*", name]
         query = db.collection("c").where(filter=firestore.FieldFilter("body", "==", "x"))
         assert [found.id for found in query.get()] == ["d"]
-        reset = admin.update_field(request={"field": Field(name=name), "update_mask": mask}).result(timeout=20)
+        reset = admin.update_field(request={"field": Field(name=name), "update_mask": mask}).result(timeout=PATIENCE)
         assert reset.index_config.uses_ancestor_config
 
     def test_group_wide_index(
@@ -124,7 +125,7 @@ class TestFields:
         db.document("x/y/c/e").set({"a": 1})
         name = group("c") + "/fields/a"
         config = Field.IndexConfig(indexes=[index(("a", ASCENDING), scope="COLLECTION_GROUP")])
-        field = admin.update_field(field=Field(name=name, index_config=config)).result(timeout=20)
+        field = admin.update_field(field=Field(name=name, index_config=config)).result(timeout=PATIENCE)
         assert [found.state for found in field.index_config.indexes] == [Index.State.READY]
         assert [found.id for found in db.collection_group("c").order_by("a").get()] == ["e", "d"]
 
@@ -133,7 +134,7 @@ class TestDatabases:
     def test_life_of_a_database(self, admin: FirestoreAdminClient, project: str) -> None:
         parent = f"projects/{project}"
         wanted = Database(location_id="eur3", type_=Database.DatabaseType.FIRESTORE_NATIVE)
-        made = admin.create_database(parent=parent, database=wanted, database_id="blue").result(timeout=20)
+        made = admin.create_database(parent=parent, database=wanted, database_id="blue").result(timeout=PATIENCE)
         assert made.name == f"{parent}/databases/blue"
         assert made.location_id == "eur3"
         client = firestore.Client(project=project, database="blue")
@@ -145,12 +146,12 @@ class TestDatabases:
             name=made.name, delete_protection_state=Database.DeleteProtectionState.DELETE_PROTECTION_ENABLED
         )
         mask = field_mask_pb2.FieldMask(paths=["delete_protection_state"])
-        admin.update_database(database=protect, update_mask=mask).result(timeout=20)
+        admin.update_database(database=protect, update_mask=mask).result(timeout=PATIENCE)
         with pytest.raises(exceptions.FailedPrecondition, match="delete protection"):
             admin.delete_database(name=made.name)
         protect.delete_protection_state = Database.DeleteProtectionState.DELETE_PROTECTION_DISABLED
-        admin.update_database(database=protect, update_mask=mask).result(timeout=20)
-        admin.delete_database(name=made.name).result(timeout=20)
+        admin.update_database(database=protect, update_mask=mask).result(timeout=PATIENCE)
+        admin.delete_database(name=made.name).result(timeout=PATIENCE)
         with pytest.raises(exceptions.NotFound):
             admin.get_database(name=made.name)
         assert not client.document("c/d").get().exists
@@ -165,7 +166,7 @@ class TestDatabases:
 
         def switch(state: Database.PointInTimeRecoveryEnablement) -> Database:
             wanted = Database(name=name, point_in_time_recovery_enablement=state)
-            changed = admin.update_database(database=wanted, update_mask=mask).result(timeout=20)
+            changed = admin.update_database(database=wanted, update_mask=mask).result(timeout=PATIENCE)
             assert changed.point_in_time_recovery_enablement == state
             assert admin.get_database(name=name).version_retention_period == changed.version_retention_period
             return changed
@@ -192,7 +193,7 @@ class TestDatabases:
             parent=f"projects/{project}",
             database=Database(point_in_time_recovery_enablement=enablement.POINT_IN_TIME_RECOVERY_ENABLED),
             database_id="kept",
-        ).result(timeout=20)
+        ).result(timeout=PATIENCE)
         assert made.version_retention_period == datetime.timedelta(days=7)
         assert made.earliest_version_time == made.create_time
 
@@ -203,7 +204,7 @@ class TestDatabases:
         batch.set(db.document("other/kept"), {})
         batch.commit()
         name = f"projects/{project}/databases/(default)"
-        admin.bulk_delete_documents(request={"name": name, "collection_ids": ["c"]}).result(timeout=20)
+        admin.bulk_delete_documents(request={"name": name, "collection_ids": ["c"]}).result(timeout=PATIENCE)
         assert db.collection("c").count().get()[0][0].value == 0
         assert db.document("other/kept").get().exists
 
@@ -236,7 +237,7 @@ class TestRest:
         override = {"indexConfig": {"indexes": [{"queryScope": "COLLECTION", "fields": [{"fieldPath": "a", "order": "ASCENDING"}]}]}}
         changed = rest.send("PATCH", f"{group}/c/fields/a?updateMask=indexConfig", override)
         assert changed.status == 200
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while not rest.send("GET", "/v1/" + changed.json["name"]).json.get("done"):
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -22,6 +22,7 @@ from google.cloud.firestore_admin_v1.types import OperationState
 from google.longrunning import operations_pb2
 
 from endtoend.test_admin import Owner
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound
 
 VECTORS = Path(__file__).parents[2] / "Vectors" / "export"
@@ -96,7 +97,7 @@ def test_an_export_is_imported_again(site: Site) -> None:
     before = site.documents()
     operation = site.admin.export_documents(request={"name": DATABASE, "output_uri_prefix": "all/one"})
     assert operation.metadata.output_uri_prefix == f"file://{site.exports.resolve()}/all/one"
-    response = operation.result(timeout=60)
+    response = operation.result(timeout=PATIENCE)
     assert response.output_uri_prefix == operation.metadata.output_uri_prefix
     metadata = operation.metadata
     assert metadata.operation_state == OperationState.SUCCESSFUL
@@ -105,15 +106,15 @@ def test_an_export_is_imported_again(site: Site) -> None:
     assert metadata.start_time <= metadata.snapshot_time <= metadata.end_time
 
     request = {"name": DATABASE, "output_uri_prefix": "groups", "collection_ids": ["d", "none"]}
-    assert site.admin.export_documents(request=request).result(timeout=60).output_uri_prefix.endswith("/groups")
+    assert site.admin.export_documents(request=request).result(timeout=PATIENCE).output_uri_prefix.endswith("/groups")
     assert (site.exports / "groups" / "all_namespaces" / "kind_d" / "output-0").exists()
 
     deletion = site.admin.bulk_delete_documents(request={"name": DATABASE, "collection_ids": ["c"]})
-    deletion.result(timeout=60)
+    deletion.result(timeout=PATIENCE)
     assert deletion.metadata.progress_documents.completed_work == 450
     assert site.documents() == {"c/0/d/below": before["c/0/d/below"]}
     again = site.admin.import_documents(request={"name": DATABASE, "input_uri_prefix": response.output_uri_prefix})
-    again.result(timeout=60)
+    again.result(timeout=PATIENCE)
     assert again.metadata.operation_state == OperationState.SUCCESSFUL
     assert again.metadata.progress_documents.completed_work == 451
     assert site.documents() == before
@@ -134,7 +135,7 @@ def test_an_export_is_imported_again(site: Site) -> None:
 def test_operations_of_googles_client(site: Site) -> None:
     site.fill(3)
     operation = site.admin.export_documents(request={"name": DATABASE, "output_uri_prefix": "one"})
-    operation.result(timeout=60)
+    operation.result(timeout=PATIENCE)
     name = operation.operation.name
     listed = site.admin.list_operations(operations_pb2.ListOperationsRequest(name=DATABASE, filter="done=true"))
     assert [one.name for one in listed.operations] == [name]
@@ -156,7 +157,7 @@ def test_a_damaged_export_ends_the_operation(site: Site) -> None:
     output.write_bytes(content)
     operation = site.admin.import_documents(request={"name": DATABASE, "input_uri_prefix": "types"})
     with pytest.raises(exceptions.InvalidArgument, match="output-0 at byte .* checksum differs"):
-        operation.result(timeout=60)
+        operation.result(timeout=PATIENCE)
     assert operation.metadata.operation_state == OperationState.FAILED
     assert site.documents() == {}
 
@@ -165,7 +166,7 @@ def test_an_end_in_the_middle(site: Site, tmp_path: Path) -> None:
     """Killed while it exports: the operation has failed, and nothing that looks whole is there."""
     site.fill(2000, 5000)
     operation = site.admin.export_documents(request={"name": DATABASE, "output_uri_prefix": "one"})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not list(site.exports.rglob("output-*")) and not (site.exports / "one").exists():
         assert time.monotonic() < deadline
     site.stop(kill=True)

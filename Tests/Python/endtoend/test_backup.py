@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, Program, assert_sound, environment_of_a_child, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -47,7 +48,7 @@ def write(name: str, amount: int, serial: int) -> dict:
 
 
 def rules(server: Program, method: str, body: object = None) -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     try:
         headers = {"authorization": "Bearer owner"}
         connection.request(method, "/.settings/rules.json?ns=names", body and json.dumps(body), headers)
@@ -286,7 +287,7 @@ def test_what_a_process_of_the_same_number_left_is_no_obstacle(sample: Path, tmp
         (command, name), more = words[:2], words[2:]
         script = f'mkdir "{tmp_path / name}.partial-$$" && touch "{tmp_path / name}.partial-$$/x" && exec "$0" "$@"'
         full = [BINARY, command, *more, str(tmp_path / name)]
-        return subprocess.run(["sh", "-c", script, *full], env=environment_of_a_child(), timeout=60).returncode
+        return subprocess.run(["sh", "-c", script, *full], env=environment_of_a_child(), timeout=PATIENCE).returncode
 
     assert run_after_a_kill("restore", "data", str(sample), "--data") == 0
     with program(tmp_path, "--data", "data") as server:
@@ -338,7 +339,7 @@ def test_ends_in_the_middle_leave_nothing_that_looks_whole(tmp_path: Path) -> No
             for name in leftovers(tmp_path):
                 shutil.rmtree(tmp_path / name)
         # A later one isn't held up by those.
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE
         while back_up(server, tmp_path / "last").returncode != 0:
             assert time.monotonic() < end
         process = start_backup(server, tmp_path / "lost")
@@ -371,7 +372,7 @@ def test_a_reader_that_stalls_costs_nobody_else_anything(tmp_path: Path) -> None
         busy = back_up(server, tmp_path / "second")
         assert busy.returncode == 1 and b"one at a time" in busy.stderr
         reader.close()
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE
         while back_up(server, tmp_path / "third").returncode != 0:
             assert time.monotonic() < end
         assert server.terminate()[0] == 0
@@ -382,7 +383,7 @@ def test_backups_on_a_timer(tmp_path: Path) -> None:
     with program(tmp_path) as server:
         fill(server)
         backups = tmp_path / "backups"
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while b"\nhearth_backup_last_success_timestamp_seconds 0\n" in server.send("GET", "/metrics")[1]:
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -403,7 +404,7 @@ def test_backups_on_a_timer(tmp_path: Path) -> None:
     ]:
         (tmp_path / "hearth.json").write_text(json.dumps({"backups": backup}))
         process = Program.spawn(tmp_path)
-        _, complaint = process.communicate(timeout=20)
+        _, complaint = process.communicate(timeout=PATIENCE)
         assert process.returncode == 78 and message in complaint, complaint
 
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, environment_of_a_child
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -35,7 +36,7 @@ def test_a_run_writes_figures_and_a_picture(tmp_path: Path) -> None:
         command(tmp_path, *workloads, "--runs", "2", "--json", files[0], "--svg", files[1]),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         env=environment_of_a_child(),
     )
     assert ended.returncode == 0, ended.stderr
@@ -75,12 +76,12 @@ def test_a_signal_ends_what_was_started(tmp_path: Path, sent: signal.Signals) ->
         stderr=subprocess.DEVNULL,
         env=environment_of_a_child(),
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not (servers := children(running.pid)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     running.send_signal(sent)
-    assert running.wait(20) == 130
+    assert running.wait(PATIENCE) == 130
     for server in servers:
         with pytest.raises(ProcessLookupError):
             os.kill(server, 0)

@@ -25,6 +25,7 @@ from google.cloud.firestore_bundle import FirestoreBundle
 from google.cloud.firestore_v1._helpers import deserialize_bundle
 from google.cloud.firestore_v1.base_query import FieldFilter
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -37,7 +38,7 @@ def tool(*words: str | Path, folder: Path | None = None) -> subprocess.Completed
     return subprocess.run(
         [BINARY, "bundle", *map(str, words)],
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE,
         env=environment_of_a_child(),
         cwd=folder,
     )
@@ -347,7 +348,7 @@ class Answer:
 
 
 def fetch(server: Program, path: str, method: str = "GET", **headers: str) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -475,7 +476,7 @@ def test_who_may_fetch_and_define(tmp_path: Path) -> None:
         assert elements(answer.body)[0]["metadata"]["id"] == "closed-v1"
 
         def define(method: str, token: str | None) -> int:
-            connection = http.client.HTTPConnection("127.0.0.1", closed.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", closed.port, timeout=PATIENCE)
             headers = {"authorization": token} if token else {}
             connection.request(method, f"{SAVED}/x", json.dumps({"documents": ["c/d0"]}), headers)
             status = connection.getresponse().status
@@ -548,7 +549,7 @@ def test_a_large_bundle_streams(server: Program, tmp_path: Path) -> None:
     assert len(numbers(answer.body)) == 305
     assert gzip.decompress(fetch(server, "/bundles/open", accept_encoding="gzip").body) == answer.body
     # A client that disconnects does not affect the others.
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.request("GET", "/bundles/open")
     assert len(connection.getresponse().read(100_000)) == 100_000
     connection.close()
@@ -570,6 +571,6 @@ def test_a_large_bundle_streams(server: Program, tmp_path: Path) -> None:
 def test_wrong_definitions_are_told_at_the_start(bundles: Any, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "hearth.json").write_text(json.dumps({"bundles": bundles}))
     process = Program.spawn(tmp_path)
-    _, log = process.communicate(timeout=20)
+    _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == 78
     assert complaint in log

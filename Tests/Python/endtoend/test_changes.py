@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, environment_of_a_child, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -39,7 +40,7 @@ def commit(port: int, changes: list[tuple[str, int | None]]) -> str:
         writes.append(
             {"delete": name} if number is None else {"update": {"name": name, "fields": {"n": {"integerValue": str(number)}}}}
         )
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("POST", f"/v1/{ROOT}:commit", json.dumps({"writes": writes}))
         answer = connection.getresponse()
@@ -50,7 +51,7 @@ def commit(port: int, changes: list[tuple[str, int | None]]) -> str:
         connection.close()
 
 
-def lines(port: int, query: str, timeout: float = 20) -> Iterator[dict[str, Any]]:
+def lines(port: int, query: str, timeout: float = PATIENCE) -> Iterator[dict[str, Any]]:
     """The documents' lines of one request, as they come; the connection is closed when the caller stops."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
@@ -70,7 +71,7 @@ def lines(port: int, query: str, timeout: float = 20) -> Iterator[dict[str, Any]
 
 
 def refusal(port: int, query: str) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", f"{FEED}{query}")
         answer = connection.getresponse()
@@ -228,7 +229,7 @@ def test_events_resume_by_their_id(tmp_path: Path) -> None:
         seen = []
         last = ""
         for _ in range(2):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
             headers = {"accept": "text/event-stream"}
             if last:
                 headers["last-event-id"] = last
@@ -266,7 +267,7 @@ def test_positions_fall_out_of_the_retention(tmp_path: Path) -> None:
         commit(server.port, [("a/b", 2)])
         end = time.monotonic() + 12
         while True:
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
             connection.request("GET", f"{FEED}?after={token}")
             answer = connection.getresponse()
             body = answer.read()
@@ -291,7 +292,7 @@ def test_positions_fall_out_of_the_retention(tmp_path: Path) -> None:
 def test_wrong_retentions_end_the_start(tmp_path: Path, text: str) -> None:
     (tmp_path / "hearth.json").write_text(json.dumps({"changes": {"retention": text}}))
     process = Program.spawn(tmp_path)
-    _, log = process.communicate(timeout=20)
+    _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == 78
     assert "changes.retention" in log
 
@@ -323,10 +324,10 @@ def test_a_reader_that_does_not_read_costs_little(tmp_path: Path) -> None:
         before = resident(server.process)
         sleepers = []
         for _ in range(20):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
             connection.request("GET", f"{FEED}?snapshot=true&wait=forever")
             sleepers.append(connection)
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         while b'database="(default)"} 20\n' not in server.send("GET", "/metrics")[1]:
             assert time.monotonic() < end
         # Another reader gets all of it meanwhile.
@@ -366,7 +367,7 @@ def test_a_copy_reads_errors_that_come_in_pieces(tmp_path: Path) -> None:
         for _ in range(2):
             address = f"http://127.0.0.1:{server.server_port}"
             command = [str(COPIER), "--server", address, "--once", str(tmp_path / "copy.db")]
-            assert subprocess.run(command, timeout=60, env=environment_of_a_child()).returncode == 0
+            assert subprocess.run(command, timeout=PATIENCE, env=environment_of_a_child()).returncode == 0
     finally:
         server.shutdown()
         server.server_close()
@@ -399,10 +400,10 @@ def test_a_copy_that_is_killed_goes_on(tmp_path: Path) -> None:
             running.wait()
         writer.is_over.set()
         writer.join()
-        assert copier(server.port, "--once").wait(timeout=60) == 0
+        assert copier(server.port, "--once").wait(timeout=PATIENCE) == 0
         assert copied() == writer.state
         assert server.send("DELETE", f"/emulator/v1/{ROOT}")[0] == 200
         commit(server.port, [("a/b", 5)])
         # The history is another one: everything comes anew.
-        assert copier(server.port, "--once").wait(timeout=60) == 0
+        assert copier(server.port, "--once").wait(timeout=PATIENCE) == 0
         assert copied() == {"a/b": 5}

@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -62,7 +63,7 @@ class Server:
         self.program = Program(self.folder)
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=PATIENCE)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             answer = connection.getresponse()
@@ -206,7 +207,7 @@ class Writer(Stopped):
 
     def is_made(self, count: int) -> bool:
         """Whether the commit was made, though its answer says otherwise or was lost."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             status, found = self.server_ask("GET", f"/v1/{ROOT}/{self.mark}", None)
             if status == 404:
@@ -517,7 +518,7 @@ class Sleeper(Stopped):
                 time.sleep(0.1)
 
     def get(self, query: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.program.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.program.port, timeout=PATIENCE)
         try:
             connection.request("GET", f"{FEED}?{query}")
             answer = connection.getresponse()
@@ -589,7 +590,7 @@ def test_readers_cut_at_random_rebuild_the_database(tmp_path: Path) -> None:
         for event, members in ((writing, [*writers, sleeper]), (reading, readers)):
             event.set()
             for thread in members:
-                thread.join(60)
+                thread.join(PATIENCE)
                 assert not thread.is_alive()
         for thread in threads:
             if thread.fault:

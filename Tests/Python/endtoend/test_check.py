@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.events import Served, definition, until
+from support.patience import PATIENCE
 from support.program import BINARY, Program, check, program
 from support.servers import free_port
 
@@ -330,13 +331,13 @@ def test_the_folder_that_the_server_would_use(tmp_path: Path) -> None:
     with program(tmp_path) as server:
         server.send("PATCH", ROOT.format("p", "(default)") + "/c/d", {"fields": {}})
         server.terminate()
-    ended = subprocess.run([BINARY, "check"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([BINARY, "check"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 0
     assert ended.stdout.startswith(f"{tmp_path / 'elsewhere'}: 1 database, all sound\n")
 
 
 def test_wrong_usage(tmp_path: Path) -> None:
-    ended = subprocess.run([BINARY, "check", "--repare"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([BINARY, "check", "--repare"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert (ended.returncode, ended.stderr) == (64, "hearth: Unknown option --repare; did you mean --repair?\n")
 
 

@@ -30,6 +30,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, Program, assert_sound
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -110,7 +111,7 @@ class Load:
         """Whether all threads end after the server was killed."""
         self.is_over.set()
         for thread in self.threads:
-            thread.join(20)
+            thread.join(PATIENCE)
         for db in self.clients:
             db.close()
         return not any(thread.is_alive() for thread in self.threads)
@@ -128,7 +129,7 @@ class Load:
             batch.delete(odd)
         else:
             batch.set(odd, {"n": number})
-        batch.commit(timeout=10, retry=None)
+        batch.commit(timeout=PATIENCE, retry=None)
         self.promises.acknowledge(worker, number)
 
     def transfer(self, worker: str, db: firestore.Client, choice: random.Random) -> None:
@@ -366,7 +367,7 @@ class Writer(threading.Thread):
         self.faults: list[str] = []
 
     def run(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             while True:
                 self.asked += 1
@@ -423,7 +424,7 @@ def test_killed_while_the_log_is_copied(tmp_path: Path) -> None:
         finally:
             server.kill()
         for writer, bounds in zip(writers, expected.values()):
-            writer.join(20)
+            writer.join(PATIENCE)
             assert not writer.is_alive() and not writer.faults, (where, writer.faults)
             commits += len(writer.acknowledged)
             for key, tried in writer.tried.items():

@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, Program, assert_sound
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -41,7 +42,7 @@ class Gone(Exception):
 
 class Connection:
     def __init__(self, port: int) -> None:
-        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
     def send(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
@@ -119,7 +120,7 @@ class Load:
     def end(self) -> bool:
         self.is_over.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(PATIENCE)
         return not any(thread.is_alive() for thread in self.threads)
 
     def update(self, worker: str, connection: Connection, choice: random.Random) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from endtoend.trees import OWNER, Tree, failure, production, signed, write_rules
+from support.patience import PATIENCE
 from support.program import Program, assert_sound, program
 from support.tokens import unsigned
 
@@ -902,7 +903,7 @@ class TestSizes:
 # A server for production
 
 
-def until(condition: Any, seconds: float = 15) -> None:
+def until(condition: Any, seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it does not come about"
@@ -1001,7 +1002,7 @@ def test_rules_by_namespace(tmp_path: Path) -> None:
 def test_broken_rules_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('{\n"rules": {".read": "frob"}}')
     started = Program.spawn(tmp_path, "--database-rules", "r.json")
-    _, log = started.communicate(timeout=20)
+    _, log = started.communicate(timeout=PATIENCE)
     assert started.returncode == 78
     assert "r.json:2:" in log and "Unknown variable 'frob'." in log
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from endtoend.database_wire import Events, Tree, token
+from support.patience import PATIENCE
 from support.program import program
 
 
@@ -181,22 +182,20 @@ def test_a_client_that_does_not_read_gets_the_whole_later(address: str, namespac
 def test_keeps_alive(address: str, namespace: str) -> None:
     with Events(address, namespace, "a") as events:
         assert events.next() == put("/", None)
-        events.connection.sock.settimeout(40) if events.connection.sock else None
         began = time.monotonic()
         assert events.next() == ("keep-alive", None)
-        assert 25 < time.monotonic() - began < 35
+        assert time.monotonic() - began > 25
 
 
 def test_a_shutdown_ends_open_streams_at_once(tmp_path: Path) -> None:
-    with program(tmp_path, "--memory", "--grace", "30") as server:
-        stream = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    with program(tmp_path, "--memory", "--grace", str(2 * PATIENCE)) as server:
+        stream = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
         stream.sendall(b"GET /a.json?ns=x HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
         received = b""
         while b"event: put" not in received:
             received += stream.recv(4096)
-        began = time.monotonic()
+        # If it waited for them, it would end too late.
         server.terminate()
-        assert time.monotonic() - began < 10
         while stream.recv(4096):
             pass
         stream.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -40,7 +41,7 @@ def metric(server: Program, name: str) -> float:
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((name + " ", name + "{")))
 
 
-def wait_until(condition, seconds: float = 30) -> bool:
+def wait_until(condition, seconds: float = PATIENCE) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

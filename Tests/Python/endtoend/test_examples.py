@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from support.events import answers, until
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 from support.servers import free_port
 
@@ -40,7 +41,7 @@ class Example:
             block = block.replace(port, str(other))
         command = ["sh", "-ec", block]
         return subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE
         )
 
 

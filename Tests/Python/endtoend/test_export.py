@@ -23,6 +23,7 @@ import grpc
 import pytest
 
 from support import tool
+from support.patience import PATIENCE
 from support.program import BINARY
 from support.servers import Unavailable, emulator, hearth
 from support.wire import METHODS, parse
@@ -213,7 +214,7 @@ def test_signals_do_not_wait_for_readers_of_standard_output(server: str) -> None
         fcntl.ioctl(process.stdout.fileno(), termios.FIONREAD, waiting)
         assert process.poll() is None
     process.terminate()
-    assert process.wait(20) == 128 + signal.SIGTERM
+    assert process.wait(PATIENCE) == 128 + signal.SIGTERM
     process.communicate()
 
 
@@ -224,10 +225,10 @@ def test_nobody_reads_standard_output(server: str, tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    assert (process.wait(20), process.communicate()[1]) == (73, "hearth: Cannot write standard output: Broken pipe.\n")
+    assert (process.wait(PATIENCE), process.communicate()[1]) == (73, "hearth: Cannot write standard output: Broken pipe.\n")
     # A descriptor that is closed must not become that of another file.
     command = [BINARY, "export", "-", "--format", "ndjson", *tool.options]
-    ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *command], capture_output=True, text=True, timeout=20)
+    ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', *command], capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 73 and "Bad file descriptor" in ended.stderr, ended.stderr
 
 
@@ -392,9 +393,9 @@ def test_an_interrupted_export_leaves_nothing(server: str, tmp_path: Path, kind:
     tool("import", str(VECTORS / "blocks"))
     proxy = Proxy(server, bytes_max=20_000)
     process = Tool(proxy.address, "types-interrupted").start("export", str(tmp_path / "x"), "--format", form)
-    assert proxy.holds.wait(20)
+    assert proxy.holds.wait(PATIENCE)
     process.send_signal(kind)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE)
     proxy.close()
     assert process.returncode == 128 + kind
     assert list(tmp_path.iterdir()) == []
@@ -424,7 +425,7 @@ def test_a_lost_connection_is_opened_again(server: str, tmp_path: Path) -> None:
 
 
 def emulator_call(address: str, method: str, database: str, **body: str) -> None:
-    connection = http.client.HTTPConnection(*address.rsplit(":", 1), timeout=60)
+    connection = http.client.HTTPConnection(*address.rsplit(":", 1), timeout=PATIENCE)
     project = database.split("/")[1]
     connection.request(
         "POST",

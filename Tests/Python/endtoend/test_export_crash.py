@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, environment_of_a_child
 from support.servers import free_port
 
@@ -59,7 +60,7 @@ class Writer(threading.Thread):
             self.fault = error
 
     def move_until_lost(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             while not self.is_over:
                 (one, other), amount = self.choice.sample(range(ACCOUNTS), 2), self.choice.randrange(50)
@@ -111,7 +112,7 @@ class Site:
         for writer in self.writers:
             writer.is_over = True
         for writer in self.writers:
-            writer.join(60)
+            writer.join(PATIENCE)
             assert not writer.is_alive() and writer.fault is None, writer.fault
         if self.server.process.poll() is None:
             self.server.kill()
@@ -132,13 +133,13 @@ class Site:
 
     def run(self, *words: str) -> str:
         ended = self.begin(*words)
-        output, complaint = ended.communicate(timeout=120)
+        output, complaint = ended.communicate(timeout=PATIENCE)
         assert ended.returncode == 0, (words, complaint)
         return output.decode()
 
     def code(self, *words: str) -> int:
         ended = self.begin(*words)
-        ended.communicate(timeout=120)
+        ended.communicate(timeout=PATIENCE)
         return ended.returncode
 
     def wait_for_a_moment(self, command: str) -> None:
@@ -156,7 +157,7 @@ class Site:
         process = self.begin(*words)
         self.wait_for_a_moment(words[0])
         self.restart()
-        _, complaint = process.communicate(timeout=120)
+        _, complaint = process.communicate(timeout=PATIENCE)
         return process.returncode, complaint.decode()
 
     def measure(self, *words: str) -> None:
@@ -290,7 +291,7 @@ def backing_up(site: Site, *, replaces: bool = False) -> str:
 
 
 def back_up(site: Site, *words: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while site.code(*words) != 0:
         assert time.monotonic() < end, "no backup can be made"
 

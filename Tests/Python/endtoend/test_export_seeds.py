@@ -31,6 +31,7 @@ from google.cloud.firestore_v1.types import (
 )
 from google.protobuf import timestamp_pb2
 
+from support.patience import PATIENCE
 from support.program import BINARY, environment_of_a_child
 from support.servers import Unavailable, emulator, hearth
 
@@ -205,7 +206,7 @@ class Side:
 
     def run(self, command: str, path: Path, project: str, *options: str) -> None:
         words = [BINARY, command, str(path), "--address", self.address, "--project", project, *options]
-        ended = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment_of_a_child())
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, env=environment_of_a_child())
         assert ended.returncode == 0, ended.stderr
 
 

@@ -13,6 +13,7 @@ import pytest
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.wire import METHODS, parse
 
@@ -100,7 +101,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_every_number(server: Program, name: str) -> None:
     method = METHODS[name]
-    rest = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    rest = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     tried = 0
     with grpc.insecure_channel(server.address) as channel:
         make = channel.unary_stream if method.streams else channel.unary_unary
@@ -115,7 +116,7 @@ def test_every_number(server: Program, name: str) -> None:
                 put(message, way, number)
                 place = ".".join(field.name for field in way)
                 try:
-                    answer = stub(message, metadata=[("authorization", "Bearer owner")], timeout=10)
+                    answer = stub(message, metadata=[("authorization", "Bearer owner")], timeout=PATIENCE)
                     if method.streams:
                         list(answer)
                 except grpc.RpcError as error:

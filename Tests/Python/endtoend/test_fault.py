@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, Program, assert_sound, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -95,10 +96,10 @@ def test_a_fault_under_load_loses_nothing_and_says_what_happened(tmp_path: Path,
             for writer in writers:
                 writer.start()
             for writer in writers:
-                assert writer.reached.wait(60)
+                assert writer.reached.wait(PATIENCE)
             send_to_thread(server, "hearth-loop-0", signal.SIGILL)
             for writer in writers:
-                writer.join(60)
+                writer.join(PATIENCE)
             code, log = server.end()
         finally:
             server.process.kill()

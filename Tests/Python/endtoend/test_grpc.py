@@ -6,7 +6,6 @@ import base64
 import shutil
 import struct
 import subprocess
-import time
 from typing import Any
 
 import grpc
@@ -14,6 +13,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from support.patience import PATIENCE
 from support.wire import METHODS, SERVICE, parse
 
 OWNER = [("authorization", "Bearer owner")]
@@ -46,14 +46,14 @@ class TestServices:
     @pytest.mark.parametrize("service", ["", "google.firestore.v1.Firestore"])
     def test_health(self, channel: grpc.Channel, service: str) -> None:
         stub = health_pb2_grpc.HealthStub(channel)
-        answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)
+        answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=PATIENCE)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
     @pytest.mark.emulator_differs("it has no health service")
     def test_health_of_an_unknown_service(self, channel: grpc.Channel) -> None:
         stub = health_pb2_grpc.HealthStub(channel)
         with pytest.raises(grpc.RpcError) as caught:
-            stub.Check(health_pb2.HealthCheckRequest(service="none.Such"), timeout=5)
+            stub.Check(health_pb2.HealthCheckRequest(service="none.Such"), timeout=PATIENCE)
         assert code_of(caught) == grpc.StatusCode.NOT_FOUND
 
     @pytest.mark.emulator_differs("it has no reflection")
@@ -67,7 +67,7 @@ class TestServices:
     def test_unknown_method_and_unknown_service(self, channel: grpc.Channel) -> None:
         for path in (SERVICE + "NoSuchMethod", "/no.such.Service/Method"):
             with pytest.raises(grpc.RpcError) as caught:
-                raw(channel, path, b"", timeout=5)
+                raw(channel, path, b"", timeout=PATIENCE)
             assert code_of(caught) == grpc.StatusCode.UNIMPLEMENTED
 
     @pytest.mark.emulator_differs("it has no partitions")
@@ -82,14 +82,14 @@ class TestMessages:
     @pytest.mark.parametrize("message", [b"\xff\xff\xff", b"\x0a\xff\x01", b"\x0a\x05ab", b"\x0a\x02\xff\xfe"])
     def test_garbage_is_refused(self, channel: grpc.Channel, message: bytes) -> None:
         with pytest.raises(grpc.RpcError) as caught:
-            raw(channel, SERVICE + "GetDocument", message, timeout=5)
+            raw(channel, SERVICE + "GetDocument", message, timeout=PATIENCE)
         assert code_of(caught) in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL)
 
     def test_unknown_fields_are_ignored(self, channel: grpc.Channel, project: str) -> None:
         method = METHODS["BeginTransaction"]
         known = parse(method, {"database": f"projects/{project}/databases/(default)"}).SerializeToString()
         unknown = b"\xc2\x3e\x03abc" + b"\xc8\x3e\x01"
-        assert method.response.FromString(raw(channel, method.path, known + unknown, timeout=5)).transaction
+        assert method.response.FromString(raw(channel, method.path, known + unknown, timeout=PATIENCE)).transaction
 
     @pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
     def test_compressed_requests(self, channel: grpc.Channel, project: str, compression: grpc.Compression) -> None:
@@ -97,7 +97,7 @@ class TestMessages:
         fields = {"text": {"stringValue": "compressible " * 1000}}
         write = {"database": name.split("/documents")[0], "writes": [{"update": {"name": name, "fields": fields}}]}
         try:
-            call(channel, "Commit", write, compression=compression, timeout=5)
+            call(channel, "Commit", write, compression=compression, timeout=PATIENCE)
         except grpc.RpcError as error:
             # A server need not support deflate, but must report that in the form that the protocol requires.
             assert compression is grpc.Compression.Deflate and error.code() == grpc.StatusCode.UNIMPLEMENTED
@@ -111,7 +111,7 @@ class TestMessages:
         def commit(count: int) -> Any:
             fields = {"text": {"stringValue": "x" * 1_000_000}}
             updates = [{"update": {"name": f"{database}/documents/c/{n}", "fields": fields}} for n in range(count)]
-            return call(channel, "Commit", {"database": database, "writes": updates}, timeout=60)
+            return call(channel, "Commit", {"database": database, "writes": updates}, timeout=PATIENCE)
 
         assert len(commit(10).write_results) == 10
         with pytest.raises(grpc.RpcError) as caught:
@@ -200,7 +200,7 @@ class TestCalls:
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
         )
-        assert stub(parse(method, {"database": f"projects/{project}/databases/(default)"}), timeout=5).transaction
+        assert stub(parse(method, {"database": f"projects/{project}/databases/(default)"}), timeout=PATIENCE).transaction
 
 
 class TestFraming:
@@ -248,7 +248,5 @@ class TestFraming:
         assert answer.startswith(("http/2 415", "http/2 404", "http/2 400"))
 
     def test_deadline_in_words_of_the_protocol(self, address: str) -> None:
-        started = time.monotonic()
         for timeout in ("1H", "5S", "500m", "100000u", "5000000n"):
             assert "grpc-status: " in self._post(address, struct.pack(">BI", 0, 0), f"grpc-timeout: {timeout}")
-        assert time.monotonic() - started < 5

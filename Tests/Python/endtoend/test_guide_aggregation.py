@@ -15,6 +15,7 @@ import pytest
 from google.cloud import firestore
 
 from endtoend.people import fields
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 from support.tokens import unsigned
 
@@ -42,7 +43,7 @@ def server(tmp_path: Path) -> Iterator[Program]:
 
 def commit(server: Program, user: str | None, *writes: dict[str, Any]) -> int:
     """The status of a commit: by a user, or by an administrator."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     headers = {"authorization": f"Bearer {'owner' if user is None else unsigned(user)}"}
     connection.request("POST", f"/v1/{DOCUMENTS}:commit", json.dumps({"writes": list(writes)}), headers)
     answer = connection.getresponse()
@@ -89,7 +90,7 @@ def test_the_query(server: Program, monkeypatch: pytest.MonkeyPatch) -> None:
         [sys.executable, "-c", block("python", "count(")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**environment_of_a_child(), **variables},
     )
     assert ended.stdout == "4 14 3.5\n", ended.stderr

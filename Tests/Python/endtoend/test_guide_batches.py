@@ -14,6 +14,7 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import firestore
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -134,11 +135,11 @@ def test_deleting(page: dict[str, Any], db: firestore.Client, server: Program) -
         ["bash", "-euo", "pipefail", "-c", script.replace("localhost:8080", server.address)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 0, ended.stderr
     operation = json.loads(ended.stdout)["name"]
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not json.loads(server.send("GET", f"/v1/{operation}")[1]).get("done"):
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from google.cloud import firestore
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 from support.tool import Tool
 
@@ -55,7 +56,7 @@ def shell(script: str, server: Program, folder: Path) -> str:
         env=environment_of_a_child({"PATH": f"{commands}:{os.environ['PATH']}"}),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -84,11 +85,11 @@ def test_by_googles_library(db: firestore.Client, server: Program, tmp_path: Pat
         {"FIRESTORE_EMULATOR_HOST": server.address, "GOOGLE_CLOUD_PROJECT": "my-project"}
     )
     script = block("python", "FirestoreBundle")
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE)
     assert "settings/site" in Tool("bundle", folder=tmp_path)("inspect", "settings.bundle")
     # With stories, whose titles have characters of several bytes.
     script = script.replace("settings", "stories")
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE)
     assert "60 (0 missing)" in Tool("bundle", folder=tmp_path)("inspect", "stories.bundle")
 
 

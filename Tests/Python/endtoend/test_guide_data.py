@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 from support.tool import Tool
 
@@ -32,7 +33,7 @@ def block(page: str, language: str, part: str) -> str:
 
 def python(script: str, content: str) -> str:
     """What a script of a page prints for its standard input."""
-    ended = subprocess.run([sys.executable, "-c", script], input=content.encode(), capture_output=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], input=content.encode(), capture_output=True, timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr.decode()
     return ended.stdout.decode()
 
@@ -47,7 +48,7 @@ def imported(server: Program, project: str, lines: str) -> list[dict[str, Any]]:
 def shell(script: str, server: Program, folder: Path) -> str:
     script = re.sub(r"(localhost|127\.0\.0\.1):8080", server.address, script)
     ended = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60
+        ["bash", "-euo", "pipefail", "-c", script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -120,7 +121,7 @@ def test_a_seed_for_tests(server: Program, tmp_path: Path) -> None:
         env={**environment_of_a_child(), "FIRESTORE_EMULATOR_HOST": server.address},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert "2 passed" in ended.stdout, ended.stdout + ended.stderr
 

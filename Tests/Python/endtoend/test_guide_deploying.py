@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from endtoend.test_guide_secured import certificate
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -41,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("deployed")
     certificate(folder)
     secrets = block(PAGE, "sh", "umask")
-    subprocess.run(["bash", "-ec", secrets], cwd=folder, check=True, timeout=60, stderr=subprocess.DEVNULL)
+    subprocess.run(["bash", "-ec", secrets], cwd=folder, check=True, timeout=PATIENCE, stderr=subprocess.DEVNULL)
     (folder / "firestore.rules").write_text(rules())
     settings = json.loads(block(PAGE, "json", "tlsCert"))
     assert (settings.pop("host"), settings.pop("port"), settings.pop("data")) == ("*", 443, "/var/lib/hearth")
@@ -58,7 +59,7 @@ def server(folder: Path) -> Iterator[Program]:
 
 def ask(server: Program, folder: Path, path: str, secret: str | None = None) -> int:
     context = ssl.create_default_context(cafile=str(folder / "server.pem"))
-    connection = http.client.HTTPSConnection("localhost", server.port, timeout=30, context=context)
+    connection = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE, context=context)
     token = (folder / f"{secret}.secret").read_text().strip() if secret else None
     connection.request("GET", path, headers={"authorization": f"Bearer {token}"} if token else {})
     answer = connection.getresponse()
@@ -81,7 +82,7 @@ def test_the_client_of_a_server(server: Program, folder: Path) -> None:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={**environment_of_a_child(), **variables},
     )
     assert ended.stdout == "{'works': True}\n", ended.stderr

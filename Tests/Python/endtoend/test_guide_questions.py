@@ -15,6 +15,7 @@ from google.api_core import exceptions
 from google.cloud import firestore
 from google.cloud.firestore import And, FieldFilter, Or
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.tool import Tool
 
@@ -118,7 +119,7 @@ def test_a_local_server_with_tls(tmp_path: Path) -> None:
         cwd=tmp_path,
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     page = (GUIDE / "testing.md").read_text().split("## Over HTTPS")[1]
     (options,) = re.findall(r"^hearth serve (.+)$", page, re.MULTILINE)
@@ -128,7 +129,7 @@ def test_a_local_server_with_tls(tmp_path: Path) -> None:
         context = ssl.create_default_context(cafile=tmp_path / "server.pem")
         path = "/v1/projects/demo-test/databases/(default)/documents/cities/LA"
         for origin, status in [(allowed, 200), ("https://localhost:5173", 200), ("https://evil.example", 403)]:
-            connection = http.client.HTTPSConnection("127.0.0.1", started.port, timeout=20, context=context)
+            connection = http.client.HTTPSConnection("127.0.0.1", started.port, timeout=PATIENCE, context=context)
             connection.request("PATCH", path, json.dumps({"fields": {}}), {"origin": origin})
             answer = connection.getresponse()
             assert answer.status == status, answer.read()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BINARY, "rules", *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run([BINARY, "rules", *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_the_file_compiles(folder: Path) -> None:

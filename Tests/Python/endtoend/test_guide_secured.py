@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from support.events import Functions, until, update
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -62,7 +63,7 @@ class Secured:
         self.folder = folder
         certificate(folder)
         secrets, *commands = blocks("sh")
-        subprocess.run(["sh", "-ec", secrets], cwd=folder, check=True, timeout=60, stderr=subprocess.DEVNULL)
+        subprocess.run(["sh", "-ec", secrets], cwd=folder, check=True, timeout=PATIENCE, stderr=subprocess.DEVNULL)
         configuration, placeholder = blocks("json")
         (folder / "placeholder.json").write_text(placeholder)
         (folder / "administrator.secret").write_text(ADMINISTRATOR)
@@ -108,7 +109,7 @@ class Secured:
 
     def ask(self, method: str, path: str, body: Any = None, token: str | None = ADMINISTRATOR) -> tuple[int, Any]:
         context = ssl.create_default_context(cafile=str(self.folder / "server.pem"))
-        connection = http.client.HTTPSConnection("localhost", self.program.port, timeout=30, context=context)
+        connection = http.client.HTTPSConnection("localhost", self.program.port, timeout=PATIENCE, context=context)
         try:
             headers = {"authorization": f"Bearer {token}"} if token else {}
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -225,7 +226,7 @@ def call(target: str, port: int, authorization: str | None) -> int:
         "ce-location": "us-central1",
         "ce-datacontenttype": headers["content-type"],
     }
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         sent = {} if authorization is None else {"authorization": authorization.encode()}
         connection.request("POST", "/", body, {**headers, **sent})
@@ -263,7 +264,7 @@ def test_the_command_line_says_what_is_missing(secured: Secured, options: list[s
             cwd=secured.folder,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             env=environment_of_a_child(),
         )
         assert (ended.returncode == 0) == (expected == ""), ended.stderr
@@ -277,7 +278,7 @@ def test_the_command_line_names_tls_that_there_is_not(tmp_path: Path) -> None:
             [BINARY, "triggers", "list", "--tls", "--address", server.address],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             env=environment_of_a_child(),
         )
         assert ended.returncode == 69
@@ -294,7 +295,7 @@ def test_the_command_line_does_not_speak_of_tls_where_nobody_listens(options: li
             [BINARY, "export", "x", *options, "--address", f"127.0.0.1:{held.getsockname()[1]}"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             env=environment_of_a_child(),
         )
     assert ended.returncode == 69

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 from support.tokens import unsigned
 
@@ -52,7 +53,7 @@ def tests(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("options", [[], ["-n", "2"]])
 def test_a_project_for_each_test(tests: Path, path: dict[str, str], options: list[str]) -> None:
-    ended = subprocess.run(["pytest", "-q", *options], cwd=tests, env=path, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(["pytest", "-q", *options], cwd=tests, env=path, capture_output=True, text=True, timeout=PATIENCE)
     assert "4 passed" in ended.stdout, ended.stdout + ended.stderr
 
 
@@ -73,7 +74,7 @@ def test_a_server_for_the_run(tests: Path, path: dict[str, str], server: Program
 
     def run(*options: str) -> tuple[int, str]:
         command = ["./run-tests.sh", "-q", *options]
-        ended = subprocess.run(command, cwd=tests, env=path, capture_output=True, text=True, timeout=120)
+        ended = subprocess.run(command, cwd=tests, env=path, capture_output=True, text=True, timeout=PATIENCE)
         return ended.returncode, ended.stdout + ended.stderr
 
     for _ in range(2):
@@ -100,7 +101,7 @@ def server(tmp_path: Path) -> Iterator[Program]:
 def send(
     server: Program, method: str, path: str, body: str = "", token: str | None = None, host: str | None = None
 ) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     headers = {"authorization": f"Bearer {token}"} if token else {}
     if host:
         headers["host"] = host
@@ -124,7 +125,7 @@ def test_clearing_leaves_the_rules(server: Program) -> None:
     assert send(server, "PATCH", note, '{"fields": {}}', "owner")[0] == 200
     assert send(server, "PUT", "/.json?ns=demo-test-default-rtdb", "1", "owner")[0] == 200
     script = block("sh", "-X DELETE").replace("127.0.0.1:8080", server.address)
-    subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True, capture_output=True, timeout=60)
+    subprocess.run(["bash", "-euo", "pipefail", "-c", script], check=True, capture_output=True, timeout=PATIENCE)
     assert send(server, "GET", note, token="owner")[0] == 404
     assert send(server, "GET", "/.json?ns=demo-test-default-rtdb", token="owner")[1] == b"null"
     assert send(server, "GET", note)[0] == 403

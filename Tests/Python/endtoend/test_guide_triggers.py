@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from support.events import Endpoint, Event, Functions, Reply, Request, Served, answers, until
+from support.patience import PATIENCE
 from support.program import BINARY
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -99,7 +100,7 @@ def assert_exact(running: Running, restaurant: str, left: dict[str, int]) -> Non
 def test_the_average_of_ratings(running: Running) -> None:
     running.configure(running.functions.url("aggregate_ratings"))
     left = rate(running, "rome")
-    running.served.settled("aggregateRatings", seconds=180)
+    running.served.settled("aggregateRatings", seconds=PATIENCE)
     assert_exact(running, "rome", left)
     # The last rating that goes leaves no average, and a restaurant keeps what else it has.
     running.served.put("restaurants/lone", name="Lone")
@@ -120,7 +121,7 @@ def test_it_is_exact_when_answers_are_lost(running: Running) -> None:
         number = next(count) % 5
         if number == 0:
             return Reply(500)
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         headers = {name: content.decode("latin-1") for name, content in request.headers.items()}
         connection.request("POST", request.path, request.body, headers)
         status = connection.getresponse().status
@@ -130,7 +131,7 @@ def test_it_is_exact_when_answers_are_lost(running: Running) -> None:
     with Endpoint(forward) as endpoint:
         running.configure(endpoint.url)
         left = rate(running, "paris")
-        running.served.settled("aggregateRatings", seconds=180)
+        running.served.settled("aggregateRatings", seconds=PATIENCE)
         assert_exact(running, "paris", left)
         repeated = [request for request in endpoint.all() if request.attempt > 1]
         assert repeated
@@ -145,7 +146,7 @@ def test_requests_for_administrators(running: Running, tmp_path: Path) -> None:
             ["sh", "-c", command.replace("127.0.0.1:8080", running.served.program.address)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)

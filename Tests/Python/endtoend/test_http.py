@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from endtoend.rest import Rest
+from support.patience import PATIENCE
 
 ONE = {"n": {"integerValue": "1"}}
 
@@ -65,7 +66,7 @@ class TestHttp1:
         lines = [
             f"GET /v1/projects/{project}/databases/(default)/documents/c/{n} HTTP/1.1\r\nHost: x\r\n\r\n" for n in "abc"
         ]
-        with socket.create_connection((host, int(port)), timeout=5) as connection:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             connection.sendall("".join(lines).encode())
             received = b""
             while received.count(b'"NOT_FOUND"') < 3:
@@ -94,7 +95,7 @@ class TestHttp1:
     )
     def test_garbage_ends_the_connection_but_not_the_server(self, address: str, rest: Rest, garbage: bytes) -> None:
         host, port = address.rsplit(":", 1)
-        with socket.create_connection((host, int(port)), timeout=5) as connection:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
             answer = connection.recv(65536)

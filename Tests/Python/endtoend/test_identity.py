@@ -25,6 +25,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.wire import METHODS, parse
 
@@ -151,7 +152,7 @@ def call(server: Program, method: str, body: dict[str, Any], token: str | None) 
         )
         metadata = [("authorization", f"Bearer {token}")] if token is not None else []
         try:
-            answer = stub(parse(kind, body), metadata=metadata, timeout=20)
+            answer = stub(parse(kind, body), metadata=metadata, timeout=PATIENCE)
             if kind.streams:
                 list(answer)
         except grpc.RpcError as error:
@@ -287,12 +288,11 @@ def test_a_key_server_that_hangs_keeps_nobody_else(server: Program, keys: Keys) 
     keys.hangs = True
     codes: list[grpc.StatusCode] = []
     waiting = threading.Thread(target=lambda: codes.append(get(server, "users/alice", signed(claims()))))
-    started = time.monotonic()
     waiting.start()
     for _ in range(20):
         assert get(server, "public/x", None) is NOT_FOUND
-    assert time.monotonic() - started < 4
-    waiting.join(20)
+    assert not codes
+    waiting.join(PATIENCE)
     assert codes == [grpc.StatusCode.UNAVAILABLE]
 
 
@@ -420,7 +420,7 @@ def test_rules_files_are_read_again(tmp_path: Path) -> None:
         wait_for(lambda: get(running, "c/x", None) is DENIED)
         # A broken file changes nothing.
         file.write_text(rules("true") + "}")
-        time.sleep(1.5)
+        time.sleep(5)
         assert get(running, "c/x", None) is DENIED
         file.write_text(rules("true"))
         wait_for(lambda: get(running, "c/x", None) is NOT_FOUND)
@@ -431,7 +431,7 @@ def test_rules_files_are_read_again(tmp_path: Path) -> None:
 
 
 def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -440,6 +440,6 @@ def wait_for(condition: Any) -> None:
 def test_a_broken_rules_file_lets_no_server_start(tmp_path: Path) -> None:
     (tmp_path / "firestore.rules").write_text("service cloud.firestore {\n  match /a {\n}\n")
     process = Program.spawn(tmp_path, "--memory")
-    _, log = process.communicate(timeout=20)
+    _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == 78
     assert "firestore.rules:" in log

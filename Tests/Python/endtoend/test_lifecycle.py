@@ -22,6 +22,7 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, program
 from support.streams import Listen
 
@@ -34,7 +35,7 @@ class Peer:
     """One connection."""
 
     def __init__(self, run: Program) -> None:
-        self.http = http.client.HTTPConnection("127.0.0.1", run.port, timeout=30)
+        self.http = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE)
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         text = None if body is None else json.dumps(body)
@@ -223,8 +224,8 @@ def test_listeners_of_what_does_not_exist_hear_of_its_first_write(
                 heard.set()
 
         watch = client.collection("c").on_snapshot(on_snapshot)
-        assert first.wait(20)
-        events = http.client.HTTPConnection("127.0.0.1", run.port, timeout=20)
+        assert first.wait(PATIENCE)
+        events = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE)
         events.request("GET", "/a.json?ns=fresh", headers={"Accept": "text/event-stream"})
         stream = events.getresponse()
         assert stream.readline() == b"event: put\n"
@@ -233,7 +234,7 @@ def test_listeners_of_what_does_not_exist_hear_of_its_first_write(
         peer = Peer(run)
         assert peer.send("PATCH", documents("fresh-db", "/c/d"), fields(1))[0] == 200
         assert peer.send("PUT", "/a/b.json?ns=fresh", 5)[0] == 200
-        assert heard.wait(20)
+        assert heard.wait(PATIENCE)
         while True:
             line = stream.readline()
             assert line, "the stream has ended"
@@ -279,7 +280,7 @@ def test_more_databases_than_are_kept_open(tmp_path: Path) -> None:
     with program(tmp_path) as run:
         peer = Peer(run)
         assert peer.send("PUT", "/seen.json?ns=kept", 0)[0] == 200
-        events = http.client.HTTPConnection("127.0.0.1", run.port, timeout=30)
+        events = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE)
         events.request("GET", "/seen.json?ns=kept", headers={"Accept": "text/event-stream"})
         stream = events.getresponse()
         stream.readline()

@@ -22,6 +22,7 @@ from google.cloud.firestore_v1.types import DocumentTransform, Write
 from google.protobuf import json_format
 
 from endtoend.rest import Rest
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, Program, assert_sound
 from support.streams import Stream, WriteRequest
 from support.webchannel import WebWrite
@@ -47,7 +48,7 @@ def increment(root: str, *documents: str) -> dict[str, Any]:
     }
 
 
-def over_grpc(channel: grpc.Channel, database: str, body: dict[str, Any], *ids: str, timeout: float = 20) -> Any:
+def over_grpc(channel: grpc.Channel, database: str, body: dict[str, Any], *ids: str, timeout: float = PATIENCE) -> Any:
     call = channel.unary_unary(
         COMMIT.path,
         request_serializer=COMMIT.request.SerializeToString,
@@ -237,7 +238,7 @@ class Effects:
 
 
 def with_id(channel: grpc.Channel, event: str, document: str) -> None:
-    over_grpc(channel, DATABASE, increment(f"{DATABASE}/documents", document, "c/all"), event, timeout=5)
+    over_grpc(channel, DATABASE, increment(f"{DATABASE}/documents", document, "c/all"), event, timeout=PATIENCE)
 
 
 def with_ledger(channel: grpc.Channel, event: str, document: str) -> None:
@@ -245,7 +246,7 @@ def with_ledger(channel: grpc.Channel, event: str, document: str) -> None:
     body = increment(root, document, "c/all")
     body["writes"].append({"update": {"name": f"{root}/_once/{event}"}, "currentDocument": {"exists": False}})
     try:
-        over_grpc(channel, DATABASE, body, timeout=5)
+        over_grpc(channel, DATABASE, body, timeout=PATIENCE)
     except grpc.RpcError as error:
         if error.code() is not grpc.StatusCode.ALREADY_EXISTS:
             raise
@@ -320,7 +321,7 @@ def test_sums_are_exact_though_the_server_is_killed(tmp_path: Path, way: str) ->
         effects.is_over.set()
         effects.is_up.set()
         for thread in effects.threads:
-            thread.join(30)
+            thread.join(PATIENCE)
         assert not any(thread.is_alive() for thread in effects.threads) and not effects.faults, (seed, effects.faults)
         sums = [read(server, f"c/d{number}") for number in range(WORKERS)]
         assert sums == effects.made, seed

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from endtoend.test_guide_secured import certificate
+from support.patience import PATIENCE
 from support.program import BINARY, environment_of_a_child, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -29,7 +30,7 @@ ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(MACHINE, MACHINE)
 
 def run(*words: str | Path, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, cwd=folder, env=environment_of_a_child(variables), capture_output=True, text=True, timeout=120
+        words, cwd=folder, env=environment_of_a_child(variables), capture_output=True, text=True, timeout=PATIENCE
     )
 
 
@@ -122,7 +123,7 @@ class TestHealth:
                 for more in ([], ["--tls"])
             ]
             try:
-                (_, plain), (_, secured) = (run.communicate(timeout=60) for run in runs)
+                (_, plain), (_, secured) = (run.communicate(timeout=PATIENCE) for run in runs)
             finally:
                 for process in runs:
                     process.kill()
@@ -135,7 +136,7 @@ class TestOutput:
     @pytest.mark.parametrize("words", [["completion", "bash"], ["manual"], ["--version"], ["help"], ["help", "serve"]])
     def test_a_full_disk_is_a_failure(self, words: list[str]) -> None:
         with open("/dev/full", "w") as full:
-            ended = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            ended = subprocess.run([BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
         message = "hearth: Cannot write to standard output: No space left on device.\n"
         assert (ended.returncode, ended.stderr) == (73, message)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 from support.wire import METHODS, parse
 
@@ -34,7 +35,7 @@ def refused(folder: Path, *options: str) -> tuple[int, str]:
         env=environment_of_a_child(),
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
     )
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
@@ -74,7 +75,7 @@ class TestStartAndEnd:
             held = threading.Event()
 
             def messages() -> Iterator[bytes]:
-                held.wait(20)
+                held.wait(PATIENCE)
                 yield b""
 
             method = METHODS["RunQuery"]
@@ -93,7 +94,7 @@ class TestStartAndEnd:
 
 def wait_until_open(hearth: Program) -> None:
     """Waits until the server has an open stream."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for line in hearth.send("GET", "/metrics")[1].decode().splitlines():
             if line.startswith("hearth_streams_open ") and int(line.split()[1]) > 0:
@@ -138,7 +139,7 @@ class TestFolder:
                 return hearth.send("POST", "/v1/projects/p/databases/(default)/documents:runQuery", body)[0]
 
             put(hearth, 1)
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + PATIENCE
             while query("b") != 200:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)

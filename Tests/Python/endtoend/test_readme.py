@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, environment_of_a_child, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -64,7 +65,7 @@ def run(command: list[str], server: Program, folder: Path) -> str:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

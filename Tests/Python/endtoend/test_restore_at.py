@@ -15,6 +15,7 @@ from threading import Thread
 import pytest
 
 from endtoend.test_backup import DOCUMENTS, accounts, back_up, leftovers, restore, run, write
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -209,7 +210,7 @@ def test_events_of_what_was_undone_are_not_sent(tmp_path: Path) -> None:
     with program(tmp_path, "--data", "data") as server:
         assert set(accounts(server)) == {"a", "b"}
         commit(server, write("d", 1, 1))
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         while "accounts/d" not in receiver.found:
             assert time.monotonic() < end
             time.sleep(0.01)

@@ -18,6 +18,7 @@ from google.api_core import exceptions
 
 from endtoend.people import UserClient, service
 from endtoend.test_rules_identity import claims, signed
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, program
 
 pytestmark = [
@@ -56,7 +57,7 @@ class Tools:
         self.log: list[str] = []
 
     def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json", **(headers or {})}
         try:
@@ -306,7 +307,7 @@ def test_damaged_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for damage in (b"", sound[:-20], sound.replace(b'"format":1', b'"format":2')):
         releases.write_bytes(damage)
         process = Program.spawn(folder)
-        assert str(releases.relative_to(folder)) in process.communicate(timeout=20)[1] and process.returncode == 73
+        assert str(releases.relative_to(folder)) in process.communicate(timeout=PATIENCE)[1] and process.returncode == 73
     releases.write_bytes(sound)
     ruleset.write_bytes(ruleset.read_bytes()[:-20])
     (rules / f"{ruleset.name}.new").write_bytes(b"what a kill has left")

@@ -18,6 +18,7 @@ import pytest
 from endtoend.channels import Bare
 from endtoend.people import Person, Site, fields, is_denied, query, rule, value
 from endtoend.user_streams import PERMISSION_DENIED, refusal, told
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.streams import Listen, Stream, WriteRequest
 from support.tokens import encoded, unsigned
@@ -154,7 +155,7 @@ def test_oversized_tokens(site: Site, over_rest: bool) -> None:
         token = unsigned("alice", x="y" * size)
         if over_rest:
             host, port = site.address.rsplit(":", 1)
-            with socket.create_connection((host, int(port)), timeout=10) as connection:
+            with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
                 head = f"GET /v1/{site.name('c/a')} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
                 try:
                     connection.sendall(head.encode())
@@ -174,7 +175,7 @@ def test_two_authorizations(site: Site) -> None:
     site.set("c/a", n=1)
     host, port = site.address.rsplit(":", 1)
     bob, alice = (f"Authorization: Bearer {unsigned(uid)}\r\n" for uid in ("bob", "alice"))
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(f"GET /v1/{site.name('c/a')} HTTP/1.1\r\nHost: x\r\n{bob}{alice}\r\n".encode())
         assert b" 200 " not in connection.recv(100)
 
@@ -349,7 +350,7 @@ def test_rules_files_are_read_again(production: tuple[Program, Path], guarded: S
         finally:
             path.write_text(before)
             stream.cancel()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not alice.get("users/alice").good:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -367,6 +368,6 @@ def test_a_stream_ends_when_its_token_does(guarded: Site) -> None:
         writer.take()
         for stream in (listener, writer):
             with pytest.raises(grpc.RpcError) as caught:
-                while stream.take(10) is not None:
+                while stream.take() is not None:
                     pass
             assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED

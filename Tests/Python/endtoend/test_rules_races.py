@@ -19,6 +19,7 @@ import pytest
 from differential.request import nanoseconds
 from endtoend.people import Site, query, rule
 from endtoend.user_streams import MEMBERS, PERMISSION_DENIED, listener, loaded
+from support.patience import PATIENCE
 from support.program import EFFORT
 
 SEED = int(os.environ.get("HEARTH_TEST_SEED", random.randrange(10**6)))
@@ -42,7 +43,7 @@ def test_nothing_comes_between_judgement_and_commit(site: Site) -> None:
         person = own.person("alice", rest=False)
         try:
             for number, goes_first, pause in rounds:
-                barrier.wait(30)
+                barrier.wait(PATIENCE)
                 if goes_first == bool(side):
                     time.sleep(pause * 0.0005)
                 outcomes[side][number] = person.commit(own.written(f"{'ab'[side]}/x{number}", n=number)).code

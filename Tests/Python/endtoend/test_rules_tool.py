@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -79,7 +80,7 @@ CASES = [
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BINARY, "rules", *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run([BINARY, "rules", *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import pytest
 
 from support.calls import Calls
 from support.history import COMMITTED, FAILED, UNKNOWN, Transaction, anomalies
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, Program, assert_sound
 from support.wire import METHODS, message_class
 
@@ -191,7 +192,7 @@ def elements(document: Any) -> tuple[int, ...]:
 def final_lists(calls: Calls) -> dict[str, tuple[int, ...]]:
     request = METHODS["RunQuery"].request(parent=ROOT)
     request.structured_query.from_.add(collection_id="lists")
-    found = calls("RunQuery", request, timeout=120)
+    found = calls("RunQuery", request, timeout=PATIENCE)
     return {a.document.name.rsplit("/")[-1]: elements(a.document) for a in found if a.HasField("document")}
 
 

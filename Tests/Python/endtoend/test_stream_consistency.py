@@ -25,6 +25,7 @@ from endtoend.crowd import LISTENERS, NAMES, QUERIES, WRITERS, CommitRequest, Li
 from support.calls import Calls
 from support.http2 import Http2
 from support.model import Commit, Entry, Query
+from support.patience import PATIENCE
 from support.program import BINARY, EFFORT, program
 from support.snapshots import Judge
 from support.streams import Listen
@@ -33,7 +34,7 @@ from support.webchannel import ChannelRefused, WebListen
 from support.wire import message_class
 
 SNAPSHOTS = 12_000 * EFFORT
-SETTLE_SECONDS_MAX = 30
+SETTLE_SECONDS_MAX = PATIENCE
 
 
 @pytest.mark.emulator_differs("it has snapshots that no read time explains")
@@ -77,7 +78,7 @@ def test_every_snapshot_is_the_truth_of_its_time(address: str, project: str) -> 
         assert not [one.fault for one in (*writers, *listeners) if one.fault]
     done.set()
     for thread in threads[:WRITERS]:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert not [one.fault for one in writers if one.fault]
 
     judge = Judge([commit for writer in writers for commit in writer.commits], QUERIES)
@@ -188,7 +189,7 @@ def test_a_slow_listener_gets_everything_anew_at_one_version(address: str, proje
         }
         boundaries = 0
         while watcher.targets[2].undo or assert_pairs(watcher) != last:
-            while not watcher.process(stream.take(30)):
+            while not watcher.process(stream.take()):
                 pass
             boundaries += 1
         # It did not receive each commit: this is the purpose of the bound.
@@ -258,7 +259,7 @@ class Survivor:
     def come_back(self) -> None:
         while True:
             self.watcher.stream.cancel()
-            assert self.is_up.wait(30)
+            assert self.is_up.wait(PATIENCE)
             try:
                 return self.watcher.reconnect()
             except (grpc.RpcError, OSError, ChannelRefused):

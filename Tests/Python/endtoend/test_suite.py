@@ -18,6 +18,7 @@ import pytest
 from endtoend.test_export import VECTORS, Proxy, Tool, moved
 from endtoend.trees import Tree
 from support.faults import Faults, compiler
+from support.patience import PATIENCE
 from support.program import BINARY, Program, assert_sound, program
 from support.servers import Unavailable, emulator, free_port
 from support.wire import METHODS
@@ -238,7 +239,7 @@ def test_managed_exports_are_imported_too(tmp_path: Path, name: str) -> None:
 
 def refused(folder: Path, *options: str) -> tuple[int, str]:
     process = Program.spawn(folder, "--project", "demo-suite", *options)
-    _, log = process.communicate(timeout=60)
+    _, log = process.communicate(timeout=PATIENCE)
     return process.returncode, log
 
 
@@ -308,7 +309,7 @@ def test_an_export_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 def wait_for(condition: Any) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -407,9 +408,9 @@ def test_an_interrupted_import_says_how_many_are_in(tmp_path: Path, kind: signal
     with served(tmp_path, "--memory") as server:
         proxy = Proxy(server.address, bytes_max=60_000)
         process = Tool(proxy.address, "demo-suite").start("import", str(tmp_path / "lines"))
-        assert proxy.holds.wait(30)
+        assert proxy.holds.wait(PATIENCE)
         process.send_signal(kind)
-        _, log = process.communicate(timeout=20)
+        _, log = process.communicate(timeout=PATIENCE)
         proxy.close()
         assert process.returncode == 128 + kind
         said = int(log.split("at least ")[1].split(" ")[0].replace(",", ""))
@@ -419,9 +420,9 @@ def test_an_interrupted_import_says_how_many_are_in(tmp_path: Path, kind: signal
         Tool(server.address, "demo-suite")("import", str(SUITE))
         put(server, "demo-suite", "x" * 1_000_000)
         process = Tool(proxy.address, "demo-suite").start("export", str(tmp_path / "copy"), "--format", "suite")
-        assert proxy.holds.wait(30)
+        assert proxy.holds.wait(PATIENCE)
         process.send_signal(kind)
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
         proxy.close()
         assert process.returncode == 128 + kind
     assert [path.name for path in tmp_path.iterdir()] == ["lines"]

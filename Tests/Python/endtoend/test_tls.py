@@ -15,12 +15,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 
 #: What a server that checks its files every second has done long before.
-SECONDS = 30
+SECONDS = PATIENCE
 
 
 def pair(days: int) -> tuple[bytes, bytes]:
@@ -44,12 +45,12 @@ def pair(days: int) -> tuple[bytes, bytes]:
 
 def shown(hearth: Program) -> bytes:
     """The certificate that a new connection is shown."""
-    return ssl.get_server_certificate(("127.0.0.1", hearth.port), timeout=10).encode()
+    return ssl.get_server_certificate(("127.0.0.1", hearth.port), timeout=PATIENCE).encode()
 
 
 def metric(hearth: Program, name: str) -> int:
     context = ssl._create_unverified_context()
-    connection = http.client.HTTPSConnection("127.0.0.1", hearth.port, timeout=10, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", hearth.port, timeout=PATIENCE, context=context)
     try:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()

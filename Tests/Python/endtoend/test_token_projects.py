@@ -16,6 +16,7 @@ import pytest
 from endtoend.database_wire import Events, Wire
 from endtoend.test_database_long_poll import Poller
 from endtoend.trees import SECRET, Tree, signed, write_rules
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.wire import Method, message_class, parse
 
@@ -105,7 +106,7 @@ def listen(server: Program, project: str, token: str) -> int:
         )
         requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         requests.put(parse(kind, request))
-        answers = stub(iter(requests.get, None), metadata=[("authorization", f"Bearer {token}")], timeout=20)
+        answers = stub(iter(requests.get, None), metadata=[("authorization", f"Bearer {token}")], timeout=PATIENCE)
         try:
             for answer in answers:
                 change = answer.target_change

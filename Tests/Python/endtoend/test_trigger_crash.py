@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from support.events import Endpoint, Event, Reply, Request, Served, definition, name_of, until, update, value
+from support.patience import PATIENCE
 from support.program import BINARY, assert_sound
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -166,7 +167,7 @@ def test_killed_under_load(tmp_path: Path, recipe: str) -> None:
                 time.sleep(choice.random() * SECONDS_MAX)
                 served.program.kill()
                 for writer in writers:
-                    writer.join(60)
+                    writer.join(PATIENCE)
                     assert not writer.is_alive() and writer.fault is None, (where, writer.fault)
                 assert_sound(tmp_path / "hearth-data")
                 # What the killed server has sent is read to its end.

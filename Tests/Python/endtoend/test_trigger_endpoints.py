@@ -5,6 +5,8 @@ another trigger nor a client notices.
 from __future__ import annotations
 
 import http.client
+import math
+import os
 import socket
 import ssl
 import subprocess
@@ -22,6 +24,7 @@ import pytest
 
 from endtoend.test_tls import pair
 from support.events import Endpoint, Served, definition, name_of, until
+from support.patience import PATIENCE
 from support.program import BINARY, program
 from support.servers import free_port
 
@@ -29,8 +32,8 @@ pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name 
 
 #: Far more than the server reads of one answer: 64 KiB of a body, 32 KiB of headers, and what buffers of sockets hold.
 TAKEN_BYTES_MAX = 16 << 20
-#: What a bystander may wait for at most. As in test_abuse.py it is far above what it does wait, on a busy machine too.
-ANSWER_SECONDS_MAX = 5.0
+#: What a bystander may wait for at most, on a machine without other load: see test_abuse.py.
+ANSWER_SECONDS_MAX = 5.0 if os.environ.get("HEARTH_TEST_STRICT") else math.inf
 EVENTS = 10
 
 
@@ -479,7 +482,7 @@ def test_proxies_of_the_environment_are_not_used(tmp_path: Path) -> None:
         )
         environment = {"http_proxy": proxy.url, "HTTP_PROXY": proxy.url, "all_proxy": proxy.url}
         with program(tmp_path, "--memory", environment=environment) as hearth:
-            connection = http.client.HTTPConnection("127.0.0.1", hearth.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", hearth.port, timeout=PATIENCE)
             connection.request("PATCH", f"/v1/{name_of('a/b')}", '{"fields": {}}', {"Authorization": "Bearer owner"})
             assert connection.getresponse().status == 200
             connection.close()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from support.events import LEGACY, V1, Endpoint, Event, Reply, Request, Served, name_of, until, update
+from support.patience import PATIENCE
 from support.program import BINARY, program
 from support.servers import Unavailable, emulator_command, free_port, running
 
@@ -60,7 +61,7 @@ class Side:
     def send(
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
         try:
             content = body if isinstance(body, str) or body is None else json.dumps(body)
             connection.request(method, path, content, {"Content-Type": "application/json", **(headers or {})})
@@ -392,7 +393,7 @@ class TestAnswers:
 
     def test_bodies_without_a_content_type(self, sides: list[Side]) -> None:
         for side in sides:
-            connection = http.client.HTTPConnection(side.host, side.port, timeout=30)
+            connection = http.client.HTTPConnection(side.host, side.port, timeout=PATIENCE)
             body = {
                 "eventType": V1 + "written",
                 "database": "(default)",

@@ -41,6 +41,7 @@ from support.events import (
     until,
     update,
 )
+from support.patience import PATIENCE
 from support.program import BINARY
 from support.servers import free_port
 from support.streams import Stream, WriteRequest
@@ -863,7 +864,7 @@ class TestDelivery:
             with world.endpoint.lock:
                 under_way += 1
                 most = max(most, under_way)
-            assert released.wait(60)
+            assert released.wait(PATIENCE)
             with world.endpoint.lock:
                 under_way -= 1
             return Reply()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.tool import Tool
 
@@ -85,7 +86,7 @@ class Site:
         return dict(json.loads(self("show", name, "--json")))
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end
             time.sleep(0.02)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+from support.patience import PATIENCE
 from support.webchannel import FORM, Frames
 
 EXCHANGES = Path(__file__).with_name("webchannel_exchanges.txt")
@@ -104,7 +105,7 @@ class Peer:
             head += f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         host, port = self.address.rsplit(":", 1)
         received = b""
-        with socket.create_connection((host, int(port)), timeout=15) as peer:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as peer:
             peer.sendall(head.encode() + b"\r\n" + body)
             while piece := peer.recv(65536):
                 received += piece

@@ -25,13 +25,13 @@ from google.cloud import firestore
 from endtoend.channels import Bare, Get, kinds
 from support.calls import Calls
 from support.http2 import Http2
+from support.patience import PATIENCE
 from support.program import BINARY, Program, program
 from support.webchannel import FORM, Http1, WebListen, form
 from support.wire import message_class
 
 pytestmark = pytest.mark.emulator_differs("it has its own ways with wrong requests")
 
-PROMPT_SECONDS = 5.0
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_body_that_breaks_off_is_none(address: str, bare: Bare) -> None:
         f"Content-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     for length in (0, 1, len(body) // 2, len(body) - 1):
-        with socket.create_connection((host, int(port)), timeout=10) as peer:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as peer:
             peer.sendall(head.encode() + body[:length])
     # The complete request follows as a retry.
     assert bare.post(body, 7).status == 200
@@ -309,7 +309,7 @@ def test_gets_that_fight_for_the_back_channel(bare: Bare, db: firestore.Client) 
         thread.start()
     db.document("c/a").set({"n": 1})
     for thread in threads:
-        thread.join(15)
+        thread.join(PATIENCE)
     assert len(results) == 20
     for arrays in results:
         ids = [array[0] for array in arrays]
@@ -330,7 +330,7 @@ def test_the_end_of_a_session_is_the_end_of_its_targets(tmp_path: Path) -> None:
         assert metric(server, "hearth_sessions_open", "hearth_streams_open") >= before
         for session in sessions:
             session.leave()
-        deadline = time.monotonic() + PROMPT_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while metric(server, "hearth_connections_open") > 3 or metric(server, "hearth_streams_open") > before:
             assert time.monotonic() < deadline, "something of a session that was terminated stays"
         for session in sessions:
@@ -346,7 +346,8 @@ def metric(server: Program, *names: str) -> int:
 
 
 def test_a_shutdown_tells_open_sessions(tmp_path: Path) -> None:
-    server = Program(tmp_path, "--memory")
+    # If it waited for them, it would end too late.
+    server = Program(tmp_path, "--memory", "--grace", str(2 * PATIENCE))
     streaming, polling = Bare(Http1(server.address), "p"), Bare(Http1(server.address), "p")
     gets = []
     for session, polls in ((streaming, False), (polling, True)):
@@ -357,13 +358,11 @@ def test_a_shutdown_tells_open_sessions(tmp_path: Path) -> None:
         if not polls:
             gets.append(session.get(last))
             gets[0].take(1)
-    began = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     arrays = gets[0].rest()
     assert kinds(arrays)[-1] == "close" and "error" in arrays[-2][1][0]
     assert arrays[-2][1][0]["error"]["status"] == "UNAVAILABLE"
     assert server.end()[0] == 0
-    assert time.monotonic() - began < PROMPT_SECONDS
 
 
 # Memory
@@ -442,17 +441,15 @@ def test_many_sessions(tmp_path: Path) -> None:
             ids = list(pool.map(leave_one, range(2000)))
         assert len(set(ids)) == 2000
         assert resident_megabytes(server) - before < 100
-        began = time.monotonic()
         listen = WebListen(server.address, "p")
         listen.add_query(2, "c")
-        assert listen.snapshot(PROMPT_SECONDS) == [("ADD", [2]), ("CURRENT", [2])]
+        assert listen.snapshot() == [("ADD", [2]), ("CURRENT", [2])]
         calls = Calls(server.address)
         request = message_class("CommitRequest")(database="projects/p/databases/(default)")
         request.writes.add().update.name = "projects/p/databases/(default)/documents/c/a"
         calls("Commit", request)
         calls.close()
-        assert listen.snapshot(PROMPT_SECONDS) == [("change", "c/a", None, [2], [])]
-        assert time.monotonic() - began < PROMPT_SECONDS
+        assert listen.snapshot() == [("change", "c/a", None, [2], [])]
         listen.cancel()
 
 

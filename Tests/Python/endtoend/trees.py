@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from endtoend.rest import Reply
+from support.patience import PATIENCE
 from support.program import Program, program
 
 OWNER = {"Authorization": "Bearer owner"}
@@ -25,7 +26,7 @@ class Tree:
 
     def __init__(self, address: str, namespace: str) -> None:
         host, port = address.rsplit(":", 1)
-        self.connection = http.client.HTTPConnection(host, int(port), timeout=30)
+        self.connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
         self.namespace = namespace
 
     def close(self) -> None:

@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 import grpc
 
+from support.patience import PATIENCE
 from support.wire import METHODS, parse
 
 KEPT_CONNECTIONS = 4
 PAUSE_SECONDS = 0.01
-GIVE_UP_SECONDS = 20
 
 
 def rest(connection: http.client.HTTPConnection, name: str) -> None:
@@ -31,7 +31,7 @@ def rest(connection: http.client.HTTPConnection, name: str) -> None:
 
 def main(port: int, name: str) -> None:
     def connect() -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=GIVE_UP_SECONDS)
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
     def anew() -> None:
         connection = connect()
@@ -45,7 +45,7 @@ def main(port: int, name: str) -> None:
     message = parse(method, {"name": name})
     ways: list[tuple[str, Callable[[], None]]] = [("a new connection", anew)]
     ways += [(f"HTTP/1.1 {n}", lambda c=c: rest(c, name)) for n, c in enumerate(kept)]
-    ways.append(("gRPC", lambda: get(message, timeout=GIVE_UP_SECONDS, metadata=[("authorization", "Bearer owner")])))
+    ways.append(("gRPC", lambda: get(message, timeout=PATIENCE, metadata=[("authorization", "Bearer owner")])))
     while True:
         for way, send in ways:
             began = time.monotonic()

@@ -6,6 +6,7 @@ from typing import Any
 
 import grpc
 
+from support.patience import PATIENCE
 from support.wire import METHODS
 
 OWNER = [("authorization", "Bearer owner")]
@@ -27,7 +28,7 @@ class Calls:
                 response_deserializer=method.response.FromString,
             )
 
-    def __call__(self, name: str, request: Any, timeout: float = 30) -> Any:
+    def __call__(self, name: str, request: Any, timeout: float = PATIENCE) -> Any:
         answer = self._stubs[name](request, metadata=OWNER, timeout=timeout)
         return list(answer) if METHODS[name].streams else answer
 

@@ -18,13 +18,14 @@ from typing import Any
 
 from websockets.sync.client import connect
 
+from support.patience import PATIENCE
+
 PAUSE_SECONDS = 0.01
-GIVE_UP_SECONDS = 20
 
 
 def main(port: int, namespace: str) -> None:
     def connection() -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=GIVE_UP_SECONDS)
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
     def ask(on: http.client.HTTPConnection, method: str, target: str, body: Any = None) -> bytes:
         on.request(method, target, None if body is None else json.dumps(body))
@@ -48,8 +49,8 @@ def main(port: int, namespace: str) -> None:
         made.close()
 
     def open_socket() -> Any:
-        made = connect(f"ws://127.0.0.1:{port}/.ws?v=5&ns={namespace}", open_timeout=GIVE_UP_SECONDS)
-        made.recv(timeout=GIVE_UP_SECONDS)
+        made = connect(f"ws://127.0.0.1:{port}/.ws?v=5&ns={namespace}", open_timeout=PATIENCE)
+        made.recv(timeout=PATIENCE)
         return made
 
     socket = open_socket()
@@ -58,7 +59,7 @@ def main(port: int, namespace: str) -> None:
     def put(on: Any) -> None:
         number = next(numbers)
         on.send(json.dumps({"t": "d", "d": {"r": number, "a": "p", "b": {"p": "open/socket", "d": number}}}))
-        answer = json.loads(on.recv(timeout=GIVE_UP_SECONDS))
+        answer = json.loads(on.recv(timeout=PATIENCE))
         assert answer["d"] == {"r": number, "b": {"s": "ok", "d": ""}}, answer
 
     def anew() -> None:

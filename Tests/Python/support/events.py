@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from google.events.cloud.firestore_v1 import DocumentEventData
 from google.protobuf import json_format
 
+from support.patience import PATIENCE
 from support.program import Program, environment_of_a_child
 from support.servers import free_port
 
@@ -287,7 +288,7 @@ class Served:
     def ask(
         self, method: str, path: str, body: object = None, token: str | None = "owner", **headers: str
     ) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=PATIENCE)
         sent = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
         try:
             content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
@@ -323,7 +324,7 @@ class Served:
 
     def metric(self, start: str) -> float:
         """The value of the series whose name and labels are given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=PATIENCE)
         connection.request("GET", "/metrics")
         content = connection.getresponse().read().decode()
         connection.close()
@@ -454,7 +455,7 @@ class Functions:
             started.terminate()
         for started in self.processes:
             try:
-                started.wait(10)
+                started.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 started.kill()
                 started.wait()
@@ -462,7 +463,7 @@ class Functions:
 
 def answers(port: int) -> bool:
     """Whether a function is served. What is sent is no event."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", "/robots.txt")
         connection.getresponse().read()

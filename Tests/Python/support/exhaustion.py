@@ -22,6 +22,7 @@ from typing import Any
 
 from support import attacks, servers, together
 from support.attacks import CHANNEL, ROOT, Attacker, database, fill, send
+from support.patience import PATIENCE
 
 ATTACKS = attacks.ATTACKS | {"all that can be held, at once": together.everything}
 
@@ -47,7 +48,7 @@ class Bystander:
     """
 
     def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
     def _ask(self, method: str, path: str, body: Any = None) -> int:
         try:
@@ -140,7 +141,7 @@ def bystander(port: int, row: Row) -> Iterator[None]:
     reports, stop = context.Queue(), context.Event()
     process = context.Process(target=watch, args=(port, reports, stop), daemon=True)
     process.start()
-    reports.get(timeout=30)
+    reports.get(timeout=PATIENCE)
     try:
         yield
     finally:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from support.patience import PATIENCE
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM, END_HEADERS, ACK, PADDED = 0x1, 0x4, 0x1, 0x8
@@ -120,7 +122,7 @@ class Peer:
             sent += 1
         return sent
 
-    def read_to_end(self, seconds: float = 10) -> bytes:
+    def read_to_end(self, seconds: float = PATIENCE) -> bytes:
         """The input until the server closes; AssertionError when it does not in this time."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
@@ -136,7 +138,7 @@ class Peer:
             self.received += piece
         raise AssertionError(f"the connection is still open after {seconds} s; last came {self.received[-200:]!r}")
 
-    def read_until(self, is_enough: Callable[[bytes], bool], seconds: float = 10) -> bytes:
+    def read_until(self, is_enough: Callable[[bytes], bool], seconds: float = PATIENCE) -> bytes:
         """The input once it is sufficient; AssertionError when it never is."""
         until = time.monotonic() + seconds
         while not is_enough(self.received):

@@ -22,6 +22,7 @@ from h2.events import (
 )
 from h2.exceptions import ProtocolError
 
+from support.patience import PATIENCE
 from support.ways import SILENCE_SECONDS, Answer, Download
 
 WINDOW = 1 << 24
@@ -81,7 +82,7 @@ class _Connection:
     def __init__(self, address: str, reads: bool) -> None:
         host, port = address.rsplit(":", 1)
         self._authority = address
-        self._socket = socket.create_connection((host, int(port)), timeout=10)
+        self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE)
         self._socket.settimeout(None)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._state = threading.Condition()
@@ -112,7 +113,7 @@ class _Connection:
             while body:
                 room = min(self._h2.local_flow_control_window(number), self._h2.max_outbound_frame_size)
                 if room <= 0:
-                    if not self._state.wait(30) or self.is_lost or stream.has_ended:
+                    if not self._state.wait(PATIENCE) or self.is_lost or stream.has_ended:
                         break
                     continue
                 piece, body = body[:room], body[room:]

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.patience import PATIENCE
+
 BINARY = os.environ.get("HEARTH_BINARY", "")
 
 #: The effort of the long tests: 1 for `make test`, 10 for a night.
@@ -73,7 +75,7 @@ class Program:
         return f"127.0.0.1:{self.port}"
 
     def send(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             answer = connection.getresponse()
@@ -83,14 +85,14 @@ class Program:
 
     def settle(self) -> None:
         """Waits until the databases' files have all that their logs have."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while b"\nhearth_table_bytes 0\n" not in self.send("GET", "/metrics")[1]:
             assert time.monotonic() < end, "the files don't follow their logs"
             time.sleep(0.05)
 
     def end(self) -> tuple[int, str]:
         """The exit code, and the log."""
-        _, log = self.process.communicate(timeout=20)
+        _, log = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, log
 
     def terminate(self) -> tuple[int, str]:

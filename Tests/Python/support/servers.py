@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.patience import PATIENCE
+
 PACKAGE = "google-cloud-cli-firestore-emulator"
 MAIN_CLASS = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
-START_SECONDS_MAX = 40.0
+START_SECONDS_MAX = PATIENCE
 
 
 class Unavailable(Exception):
@@ -82,7 +84,7 @@ def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
             finally:
                 started.terminate()
                 try:
-                    started.wait(10)
+                    started.wait(PATIENCE)
                 except subprocess.TimeoutExpired:
                     started.kill()
                     started.wait()

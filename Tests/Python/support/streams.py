@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 
+from support.patience import PATIENCE
 from support.wire import SERVICE, message_class
 
 ListenRequest = message_class("ListenRequest")
@@ -70,7 +71,7 @@ class Stream:
     def half_close(self) -> None:
         self._requests.put(None)
 
-    def take(self, seconds: float = 10) -> Any:
+    def take(self, seconds: float = PATIENCE) -> Any:
         """The next message, None at a good end; raises any other end of the stream, or queue.Empty."""
         answer = self._answers.get(timeout=seconds)
         if isinstance(answer, grpc.RpcError):
@@ -138,7 +139,7 @@ class ListenWords:
     def remove(self, target: int) -> None:
         self.send(ListenRequest(database=self.database, remove_target=target))
 
-    def next(self, seconds: float = 10) -> tuple[Any, ...] | None:
+    def next(self, seconds: float = PATIENCE) -> tuple[Any, ...] | None:
         message = self.take(seconds)
         if message is None:
             return None
@@ -175,7 +176,7 @@ class ListenWords:
             return (kind, list(change.target_ids), change.cause.code, change.cause.message)
         return (kind, list(change.target_ids))
 
-    def snapshot(self, seconds: float = 10) -> list[tuple[Any, ...]]:
+    def snapshot(self, seconds: float = PATIENCE) -> list[tuple[Any, ...]]:
         """All up to the next boundary."""
         gathered = []
         while (message := self.next(seconds)) != ("boundary",):

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from support.patience import PATIENCE
+
 #: Longer than a server may be silent: it announces its keep-alive interval, which is 30 seconds.
 SILENCE_SECONDS = 50
 
@@ -99,7 +101,7 @@ class Http1:
         #: The last GET; when it has ended, its connection can be used again.
         self._downloading: _Http1Download | None = None
         self._taking = threading.Lock()
-        self._connection = http.client.HTTPConnection(address, timeout=30)
+        self._connection = http.client.HTTPConnection(address, timeout=PATIENCE)
 
     def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
         _forget_closed(self._connection)
@@ -117,7 +119,7 @@ class Http1:
 
     def send_and_leave(self, target: str, body: bytes, headers: dict[str, str]) -> None:
         """A POST whose answer is not read, because the connection breaks after it."""
-        connection = http.client.HTTPConnection(self._address, timeout=30)
+        connection = http.client.HTTPConnection(self._address, timeout=PATIENCE)
         connection.request("POST", target, body, {**self._headers, **headers})
         connection.close()
 

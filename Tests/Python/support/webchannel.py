@@ -23,6 +23,7 @@ import grpc
 from google.protobuf import json_format
 
 from support.frames import Frames, ProtocolFault, frames
+from support.patience import PATIENCE
 from support.streams import ListenWords
 from support.ways import Answer, Download, Http1, Way
 from support.wire import message_class
@@ -282,7 +283,7 @@ class Session:
             self._wants_get = False
         self.cut()
         with self._state:
-            assert self._state.wait_for(lambda: self._download is None, 10)
+            assert self._state.wait_for(lambda: self._download is None, PATIENCE)
 
     def attach(self) -> None:
         with self._state:
@@ -292,7 +293,7 @@ class Session:
     def wait_until_attached(self) -> None:
         """Until a GET's headers have come."""
         with self._state:
-            assert self._state.wait_for(lambda: self._download is not None or self._has_ended, 10)
+            assert self._state.wait_for(lambda: self._download is not None or self._has_ended, PATIENCE)
 
     def _receive(self) -> None:
         ending: BaseException | None = None
@@ -412,7 +413,7 @@ class WebStream:
         """The only way for a browser to report that it is done."""
         self.session.terminate()
 
-    def take(self, seconds: float = 10) -> Any:
+    def take(self, seconds: float = PATIENCE) -> Any:
         """The next message, None at a good end; raises any other end of the stream, or queue.Empty."""
         answer = self._answers.get(timeout=seconds)
         if answer is None or isinstance(answer, _Closed):
