@@ -95,12 +95,7 @@ package struct RealtimeHTTP: HTTPExtension {
             }
         case (.data(let path), "PUT"), (.data(let path), "PATCH"), (.data(let path), "POST"),
             (.data(let path), "DELETE"):
-            // Its sender relies on it.
-            if !call.head.values(OnceHeader.name).isEmpty {
-                throw .invalidArgument(
-                    "'\(OnceHeader.name)' is for commits of Cloud Firestore; here a transaction can note what it has done."
-                )
-            }
+            try Self.refuseOnce(call)
             let condition = try RealtimeWriting.condition(of: call)
             if condition != nil, path.last == .priority {
                 throw .invalidArgument("if-match is not supported for priorities")
@@ -115,6 +110,9 @@ package struct RealtimeHTTP: HTTPExtension {
             guard let form = UploadForm(contentType: call.head.firstValue("content-type")) else {
                 throw .invalidArgument("Expected multipart/form-data with a boundary, and a file in it.")
             }
+            try Self.refuseOnce(call)
+            // An upload is unconditional, as every POST.
+            _ = try RealtimeWriting.condition(of: call)
             step = { [service] namespace, identity in
                 RealtimeWriting(
                     service: service, call: call, namespace: namespace, identity: identity, path: path,
@@ -129,6 +127,13 @@ package struct RealtimeHTTP: HTTPExtension {
         default: throw Status(.unimplemented, "The method \(call.method) is not supported here.")
         }
         identify(call, then: step)
+    }
+
+    /// The sender of such a request relies on it.
+    private static func refuseOnce(_ call: RealtimeCall) throws(Status) {
+        if call.head.values(OnceHeader.name).isEmpty { return }
+        throw .invalidArgument(
+            "'\(OnceHeader.name)' is for commits of Cloud Firestore; here a transaction can note what it has done.")
     }
 
     private func identify(

@@ -66,10 +66,33 @@ struct UploadForm {
         }
     }
 
+    private static let disposition = Array("content-disposition:".utf8)
+    private static let fileName = Array("filename".utf8)
+
+    /// - Parameter head: of a part; of any size, as everything that a client sends. So it is read in place: no memory
+    ///   is counted for copies of it, nor for a list of its lines.
     private static func isFile(_ head: ArraySlice<UInt8>) -> Bool {
-        String(decoding: head, as: UTF8.self).lowercased().split(separator: "\r\n").contains { line in
-            line.hasPrefix("content-disposition:") && line.contains("filename")
+        var start = head.startIndex
+        while start < head.endIndex {
+            var end = start
+            while end < head.endIndex, !(head[end] == lineEnd[0] && head[end...].starts(with: lineEnd)) { end += 1 }
+            if names(head[start..<end]) { return true }
+            start = end + lineEnd.count
         }
+        return false
+    }
+
+    /// Whether a line of a head names a file.
+    private static func names(_ line: ArraySlice<UInt8>) -> Bool {
+        func isAt(_ position: Int, _ word: [UInt8]) -> Bool {
+            line[position...].lazy.map(lowercased).starts(with: word)
+        }
+        guard isAt(line.startIndex, disposition) else { return false }
+        return line.indices.contains { line[$0] | 0x20 == fileName[0] && isAt($0, fileName) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 
     /// - Parameter needle: begins with a carriage return. A delimiter has no other one: so the search takes linear time,

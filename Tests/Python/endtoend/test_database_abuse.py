@@ -157,6 +157,22 @@ def test_large_writes_where_everybody_may(target: Target) -> None:
     assert put(target, "open/a", b"null") == 200
 
 
+def test_forms_with_large_heads(target: Target) -> None:
+    """Uploads: the head of a part is of any size, and so is the number of parts."""
+
+    def upload(body: bytes) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=120)
+        try:
+            sent = {"Content-Type": "multipart/form-data; boundary=x"}
+            connection.request("POST", f"/open/a/.upload?ns={NAMESPACE}", body, sent)
+            assert connection.getresponse().status in (400, 503)
+        finally:
+            connection.close()
+
+    for count, lines in ((6, b"a\r\n" * (5 << 20)), (1, b"x" * (15 << 20)), (1, b"A: b\r\n\r\n\r\n--x\r\n" * (1 << 20))):
+        at_once(count, upload, b"--x\r\n" + lines + b"\r\n\r\n1\r\n--x--\r\n")
+
+
 # Sockets
 
 

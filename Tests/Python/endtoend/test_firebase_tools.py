@@ -342,6 +342,13 @@ class TestUpload:
         page = self.upload(tree, "a/", body, headers={"Origin": "http://elsewhere.example"}, access_token="owner")
         assert page.status == 403
 
+    @pytest.mark.parametrize("header", ["if-match", "x-hearth-once"])
+    def test_headers_on_which_a_sender_relies(self, tree: Tree, header: str) -> None:
+        tree.put("a", 1)
+        body = self.form(self.file("7"))
+        reply = self.upload(tree, "a/", body, headers={header: "0123456789abcdef0123456789abcdef"}, access_token="owner")
+        assert failure(reply)[0] == 400 and tree.get("a") == 1
+
     def test_other_methods_and_locations(self, tree: Tree) -> None:
         for verb in ("GET", "PUT", "DELETE"):
             assert failure(tree.raw(verb, f"/a/.upload?ns={tree.namespace}"))[0] == 405
