@@ -113,4 +113,43 @@ import Testing
             }
         }
     }
+
+    /// A query reads the key of a child from an entry: what is cut or has more behind it is an error, and no trap.
+    @Test(arguments: [TreeQuery.Index.child("age"), .priority])
+    func damagedEntriesAreErrors(_ index: TreeQuery.Index) throws {
+        let space = index == .priority ? PathCode.Space.priorities : PathCode.Space.index
+        var query = TreeQuery()
+        query.index = index
+        // Without a limit all children are walked.
+        query.limit = 100
+        let entries = try keys([space])
+        // Behind the prefix of a location.
+        let start = try #require(entries.first?.firstRange(of: PathCode.location("users")[1...])).upperBound + 1
+        for entry in entries where entry.count > start && entry.starts(with: entries[0][..<start]) {
+            let damaged = (start..<entry.count).map { Array(entry[..<$0]) } + [entry + [1], entry + entry]
+            for key in damaged {
+                try store.write { transaction throws(Status) in
+                    try transaction.delete(.entries, entry)
+                    try transaction.put(.entries, key, [])
+                }
+                let status = #expect(throws: Status.self, "\(key)") {
+                    try database.read { _ = try $0.keys(of: query, at: "users") }
+                }
+                #expect(status?.code == .dataLoss)
+                try store.write { transaction throws(Status) in
+                    try transaction.delete(.entries, key)
+                    try transaction.put(.entries, entry, [])
+                }
+            }
+        }
+        #expect(try findings() == [])
+    }
+
+    /// The priority of a record is longer than the record: its value would have a negative size.
+    @Test(arguments: [[0x36], [0x45], [0x33, 1, 2], [0x56, 0, 0, 0, 9], [0x56]] as [[UInt8]])
+    func recordsThatEndWithinTheirPriority(_ bytes: [UInt8]) throws {
+        let record = try TreeRecord(stored: bytes)
+        #expect(throws: TreeRecord.damaged) { try record.valueSizeBytes }
+        #expect(throws: TreeRecord.damaged) { try record.priority }
+    }
 }

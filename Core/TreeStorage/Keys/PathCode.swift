@@ -130,6 +130,13 @@ enum PathCode {
         return TreeKey(String(decoding: string.map { $0 >= 0xF5 ? $0 - 7 : $0 }, as: UTF8.self))
     }
 
+    /// The key that begins at `start`, and that nothing follows.
+    static func lastKey(of bytes: borrowing [UInt8], from start: Int) throws(Status) -> TreeKey {
+        let end = try Self.end(of: bytes, from: start)
+        if end < bytes.count { throw damaged }
+        return key(bytes[start..<end])
+    }
+
     private static func integerKey(_ bytes: ArraySlice<UInt8>) -> TreeKey {
         let start = bytes.startIndex
         var offset: UInt32 = 0

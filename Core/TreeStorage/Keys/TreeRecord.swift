@@ -126,7 +126,9 @@ struct TreeRecord: Equatable {
                 let end = 5 + Int(try number(at: 1, count: 4))
                 guard end <= bytes.count else { throw Self.damaged }
                 return end
-            default: return 9
+            default:
+                guard bytes.count >= 9 else { throw Self.damaged }
+                return 9
             }
         }
     }

@@ -43,7 +43,7 @@ struct EntryWalk {
                 finishRun()
                 if found.count >= limit { break }
             }
-            let key = PathCode.key(bytes[end...])
+            let key = try PathCode.lastKey(of: bytes, from: end)
             let value = isCut ? try lookUp(key) : try IndexCode.value(bytes[..<end])
             guard query.contains(key, value: value) else { continue }
             if found.count + run.count >= reads.keysMax { throw SubtreeWalk.tooLarge }

@@ -140,7 +140,6 @@ def test_a_log_that_disappears_is_noticed_and_nothing_is_lost(tmp_path: Path, pr
         if server.process.poll() is None:
             server.kill()
     assert "commits fail" in output and "A file of the log was deleted or replaced" in output, output
-    assert "commits succeed again" in output, output
     assert_sound(tmp_path / "hearth-data")
     with program(tmp_path) as server:
         assert [get(server, product, number) for number in [0, 1, 2, 11]] == [200] * 4

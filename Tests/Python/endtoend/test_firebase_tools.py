@@ -535,7 +535,10 @@ class TestDelete:
 
     def test_queries_of_the_tool(self, documents: Rest) -> None:
         # src/gcp/firestore.ts `queryCollection` and `getDocuments`
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        written = documents.call("runQuery", {"structuredQuery": {"from": [{"collectionId": "a"}]}}).json[0]["readTime"]
+        # The tool's times have milliseconds: one that contains all writes is the next.
+        while (now := datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")) <= written:
+            pass
         body = {
             "structuredQuery": {"from": [{"collectionId": "a"}], "limit": 10},
             "explainOptions": {"analyze": True},
