@@ -125,6 +125,9 @@ test-fuzz: setup-build
 
 TARGET ?= protobuf
 SECONDS ?= 600
+# The seed of random traffic; by chance if it is empty.
+TRAFFIC_SEED ?=
+export TRAFFIC_SEED
 
 fuzz: setup-build
 	@Tools/scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"

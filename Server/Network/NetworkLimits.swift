@@ -84,7 +84,8 @@ package struct NetworkLimits: Sendable {
     package var headerTableBytes = 4_096
     /// Size of our own header compression table.
     package var encoderTableBytes = 512
-    /// CONTINUATION frames of one header block.
+    /// CONTINUATION frames of one header block that pass in any pieces. nghttp2 counts pieces, so that up to 9 times as many
+    /// pass; `headBytesMax` bounds what they hold.
     package var continuationFramesMax = 8
     /// Streams that ended before their response, by a reset of either side: this many at once…
     package var resetsBurstMax = 500

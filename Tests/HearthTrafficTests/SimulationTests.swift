@@ -11,6 +11,14 @@ import Testing
         #expect(counts.steps >= 300)
     }
 
+    /// What a run of the program has found:
+    /// 139: the rest of a request was not read once its answer had ended while its handler had paused reading.
+    @Test(arguments: [139 as UInt64])
+    func whatWasFoundStaysMended(seed: UInt64) throws {
+        let counts = try TrafficSimulation(Choices(seed: seed)).run(steps: 300)
+        #expect(counts.completed > 0)
+    }
+
     @Test func anEpisodeCanBeRepeated() throws {
         let first = try TrafficSimulation(Choices(seed: 77)).run(steps: 200)
         let second = try TrafficSimulation(Choices(seed: 77)).run(steps: 200)

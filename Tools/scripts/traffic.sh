@@ -3,6 +3,7 @@
 # against a server of its own. Ends with 1 when either has found something; the seed is in the output.
 # Usage: traffic.sh FOLDER SECONDS VENV       FOLDER: that of the programs `hearth` and `hearth-traffic`
 #        traffic.sh --sanitized SECONDS VENV  builds both with AddressSanitizer first
+# TRAFFIC_SEED is the seed of both, instead of one by chance.
 set -eu
 
 folder=$1
@@ -22,9 +23,10 @@ fi
 Tools/scripts/venv.sh "$venv" Tests/Python/requirements.txt
 python=$(pwd)/$venv/bin/python
 
-"$folder/hearth-traffic" simulate --seconds "$seconds" &
+set -- --seconds "$seconds" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"}
+"$folder/hearth-traffic" simulate "$@" &
 simulation=$!
 result=0
-(cd Tests/Python && HEARTH_BINARY=$folder/hearth "$python" -m traffic --seconds "$seconds") || result=1
+(cd Tests/Python && HEARTH_BINARY=$folder/hearth "$python" -m traffic "$@") || result=1
 wait $simulation || result=1
 exit $result

@@ -220,6 +220,8 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         // A client that waited for 100 Continue may send its body or not, so the next bytes are ambiguous.
         if !keepsAlive || owesContinue { return close() }
         finishIfComplete()
+        // The handler may have paused reading, and needs no rest of the request.
+        if !isParsing, !isClosing { updateReading() }
     }
 
     private func finishIfComplete() {
@@ -322,6 +324,8 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     // MARK: Time
 
     func checkTimeouts(now: UInt64) {
+        // From then on the channel has its own limits: nothing more is answered.
+        guard !isClosing else { return }
         let limits = context.limits
         if let headSince, now > headSince + UInt64(limits.headMilliseconds) * 1_000_000 {
             context.counters.timeouts.add(1)
@@ -401,10 +405,10 @@ extension HTTP1Connection: ExchangeTransport {
         completeAnswer()
     }
 
+    /// The end of the connection shows that the answer is not whole; the complete answers before it are sent.
     func abort() {
         exchange = nil
-        isClosing = true
-        channel.close()
+        close()
     }
 
     func consumed(_ bytes: Int) {

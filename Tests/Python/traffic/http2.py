@@ -35,9 +35,13 @@ from traffic.content import content, letters, size
 from traffic.served import Finding, Served
 
 #: How long nothing may come although everything is read.
-STALL_SECONDS = 40.0
-#: The server gives up an answer that nobody reads for a minute.
+STALL_SECONDS = 30.0
+#: The server gives up an answer of which nothing is read for a minute: a connection with a small buffer, on which much waits,
+#: is left before. Both together are less than that minute.
 CONNECTION_SECONDS = 15.0
+DRAIN_SECONDS = 40.0
+#: A head must come within 10 seconds, also where the machine is slow: then a connection moves more bytes at a time.
+FEW_SECONDS = 3.0
 DATABASE = "projects/demo/databases/(default)"
 ROOT = f"{DATABASE}/documents"
 #: Documents of a lane.
@@ -117,7 +121,7 @@ class Lane:
         self.served = served
         self.chance = random.Random(f"{seed}/{number}/http2")
         self.documents = Documents(f"t{number}", self.chance)
-        self.counts = {"whole": 0, "reset": 0, "connections": 0, "bytes": 0}
+        self.counts = {"whole": 0, "reset": 0, "left": 0, "connections": 0, "bytes": 0}
         self.number = number
 
     # One connection
@@ -142,7 +146,7 @@ class Lane:
         self.counts["connections"] += 1
         raw = socket.create_connection(("127.0.0.1", self.served.port), timeout=20)
         if self.chance.random() < 0.3:
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.chance.choice([1, 8_192, 65_536]))
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.chance.choice([16_384, 32_768, 65_536]))
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.served.secure:
             context = ssl._create_unverified_context()
@@ -169,6 +173,7 @@ class Lane:
         self.unacknowledged = 1
         self.resets = 100
         self.controls = 500
+        self.few_until = time.monotonic() + FEW_SECONDS
         self.pace = "all" if self.is_solitary else self.chance.choice(["all", "all", "any", "few"])
 
     def _act(self) -> None:
@@ -220,6 +225,8 @@ class Lane:
     def _move(self) -> None:
         """Some bytes out, some in."""
         self.output += self.h2.data_to_send()
+        if self.pace == "few" and time.monotonic() > self.few_until:
+            self.pace = "any"
         limit = {"all": 1 << 20, "any": self.chance.randrange(1, 100_000), "few": self.chance.randrange(1, 9)}[self.pace]
         if self.hurries:
             limit = 1 << 20
@@ -247,8 +254,11 @@ class Lane:
         """Everything must come now, whole."""
         self.hurries = True
         is_open = False
-        self.last_input = time.monotonic()
+        self.last_input = begun = time.monotonic()
         while self.streams:
+            if time.monotonic() > begun + DRAIN_SECONDS:
+                self.counts["left"] += len(self.streams)
+                return
             is_open = is_open or self._set(SettingCodes.INITIAL_WINDOW_SIZE, 4 << 20)
             for number in list(self.streams):
                 self._consume(number)

@@ -22,7 +22,14 @@ LEVELS = (
     "hearth_open_transactions",
     "hearth_queued_commits",
     "hearth_held_bytes{",
+    "hearth_snapshots_open{",
+    "hearth_long_reads{",
+    "hearth_worker_jobs_running{",
+    "hearth_worker_jobs_waiting{",
+    # Nothing of a client may meet a fault of the program.
+    "hearth_broken_invariants_total",
 )
+CONNECTIONS = "hearth_connections_open"
 SETTLE_SECONDS = 30.0
 
 
@@ -97,13 +104,17 @@ class Served:
 
     def held(self) -> dict[str, float]:
         """The levels that are not 0."""
-        found = {name: value for name, value in self.metrics() if value and name.startswith(LEVELS)}
+        metrics = self.metrics()
         # The connection that asks is one itself.
-        open = next(value for name, value in self.metrics() if name == "hearth_connections_open")
-        return {**found, **({"hearth_connections_open": open} if open > 1 else {})}
+        return {
+            name: value for name, value in metrics if (value and name.startswith(LEVELS)) or (name == CONNECTIONS and value > 1)
+        }
 
     def check_end(self) -> None:
-        """After the last client: nothing may be held."""
+        """After the last client: nothing may be held. Databases have been used, so that every level is there."""
+        names = [name for name, _ in self.metrics()]
+        if missing := [level for level in (*LEVELS, CONNECTIONS) if not any(name.startswith(level) for name in names)]:
+            raise Finding(f"{self.name}: /metrics has no {missing}")
         deadline = time.monotonic() + SETTLE_SECONDS
         while held := self.held():
             if time.monotonic() > deadline:

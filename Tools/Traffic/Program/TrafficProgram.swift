@@ -42,8 +42,14 @@ enum TrafficProgram {
         Output.line("seed \(seed)")
         var episodes = 0
         var reportedSteps = 0
+        var lastSeed = seed
+        let began = EventLoop.monotonicNanoseconds()
+        func willBegin(_ seed: UInt64) {
+            lastSeed = seed
+            CrashNote.set(seed)
+        }
         do {
-            let counts = try TrafficEpisodes.run(from: seed, willBegin: { CrashNote.set($0) }) { counts in
+            let counts = try TrafficEpisodes.run(from: seed, willBegin: willBegin) { counts in
                 if counts.steps - reportedSteps >= 500_000 {
                     reportedSteps = counts.steps
                     Output.line(description(counts))
@@ -51,7 +57,9 @@ enum TrafficProgram {
                 defer { episodes += 1 }
                 return counts.steps >= steps || episodes >= episodesMax || EventLoop.monotonicNanoseconds() >= end
             }
+            let milliseconds = Int((EventLoop.monotonicNanoseconds() - began) / 1_000_000)
             Output.line(description(counts))
+            Output.line("seeds \(seed) to \(lastSeed), \(counts.steps * 1_000 / max(1, milliseconds)) steps a second")
         } catch { throw ToolFailure(.failed, "\(error)") }
     }
 

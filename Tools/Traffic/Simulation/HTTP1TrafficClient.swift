@@ -131,8 +131,8 @@ final class HTTP1TrafficClient: TrafficClient {
         let open = open
         self.open = []
         isSending = false
-        // What the server aborts ends with the connection, and so do the requests behind it, and the answers before it that
-        // are still being sent.
+        // What the server aborts ends with the connection, and so do the requests behind it. The answers before it are sent,
+        // but the server's close resets the connection of a client that continues to send.
         let mayAllFail = open.contains(where: \.mayFail)
         for exchange in open {
             if mayAllFail { exchange.mayFail = true }
