@@ -15,9 +15,8 @@ import Synchronization
 /// An append hands the record to the system and does not wait for the disk, as the database's log: a kill loses nothing;
 /// a power failure may cut off the end. The file belongs to who holds the cache's lock.
 ///
-/// A record, numbers in little endian: the size of the contents (4 bytes), the CRC-32 of the contents
-/// and the number (4), the record's number (8), its
-/// state (1: valid, 0: withdrawn), the contents.
+/// A record, numbers in little endian: the size of the contents (4 bytes), the CRC-32 of the contents and the number (4),
+/// the record's number (8), its state (0: withdrawn, 255: valid, so that no damaged bit withdraws it), the contents.
 package final class WriteJournal: Sendable {
     /// A stored write.
     package struct Record: Sendable {
@@ -50,15 +49,17 @@ package final class WriteJournal: Sendable {
     private let path: String
     private let state: Mutex<State>
 
-    /// - Parameter applied: the number of the last record that the database has.
+    /// - Parameters:
+    ///   - applied: the number of the last record that the database has.
+    ///   - lost: called with a warning when the file's end cannot be read.
     /// - Returns: the journal and the records that the database does not have.
     package static func open(
-        _ file: CacheFile, applied: Int64
+        _ file: CacheFile, applied: Int64, lost: (String) -> Void
     ) throws(Status) -> (journal: WriteJournal, records: [Record]) {
         let descriptor = Glibc.open(file.journal, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor < 0 { throw failure("open \(file.journal)") }
         let journal = WriteJournal(path: file.journal, descriptor: descriptor, applied: applied)
-        return (journal, try journal.load())
+        return (journal, try journal.load(lost))
     }
 
     private init(path: String, descriptor: Int32, applied: Int64) {
@@ -153,13 +154,19 @@ package final class WriteJournal: Sendable {
 
     // MARK: The file
 
-    private func load() throws(Status) -> [Record] {
+    private func load(_ lost: (String) -> Void) throws(Status) -> [Record] {
         try state.withLock { (state) throws(Status) in
             let bytes = try Self.contents(state.descriptor, path)
             let found = Self.parse(bytes, after: state.applied)
+            if found.sizeBytes < bytes.count {
+                lost(
+                    "The last \(bytes.count - found.sizeBytes) bytes of the journal of writes \(path) cannot be read: "
+                        + "writes in them whose calls had returned are lost.")
+            }
             state.last = max(state.applied, found.last)
-            state.sizeBytes = found.sizeBytes
-            state.isTorn = found.sizeBytes < bytes.count
+            // What is of no use any more is removed by the next append at the latest: with it the numbers would have a gap.
+            state.sizeBytes = found.records.isEmpty ? 0 : found.sizeBytes
+            state.isTorn = state.sizeBytes < bytes.count
             if found.records.isEmpty {
                 state.applied = state.last
                 empty(&state)
@@ -168,7 +175,11 @@ package final class WriteJournal: Sendable {
         }
     }
 
-    /// The records up to the first that is not whole, without withdrawn ones.
+    /// A record is no more than the database's numbers can be: see `CacheDatabase.counter`.
+    private static let numbers: ClosedRange<Int64> = 1...(1 << 53)
+
+    /// The records up to the first that is not whole, without withdrawn ones. That one is of a call that did not return, or
+    /// the power failed, or the file is damaged. Which of them is unknown.
     private static func parse(
         _ bytes: [UInt8], after applied: Int64
     ) -> (records: [Record], last: Int64, sizeBytes: Int) {
@@ -180,10 +191,11 @@ package final class WriteJournal: Sendable {
                 let size = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
                 let sum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
                 let number = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: Int64.self))
-                guard bytes.count - offset - headSizeBytes >= size, last.map({ $0 &+ 1 == number }) ?? (number > 0)
-                else { break }
+                guard bytes.count - offset - headSizeBytes >= size else { break }
                 let contents = [UInt8](bytes[(offset + headSizeBytes)..<(offset + headSizeBytes + size)])
-                guard extended(checksum(contents), by: number) == sum else { break }
+                guard numbers ~= number, last.map({ $0 + 1 == number }) ?? true,
+                    extended(checksum(contents), by: number) == sum
+                else { break }
                 if number > applied, bytes[offset + stateOffset] != 0 {
                     records.append(Record(number: number, contents: contents))
                 }
@@ -199,7 +211,7 @@ package final class WriteJournal: Sendable {
         head.reserveCapacity(headSizeBytes + contents.count)
         withUnsafeBytes(of: UInt32(contents.count).littleEndian) { head += $0 }
         // The checksum and the number, which are known when it is written.
-        head += [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+        head += [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255]
         return head
     }
 

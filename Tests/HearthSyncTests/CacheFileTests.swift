@@ -348,7 +348,8 @@ struct CacheFileTests {
         "Numbers that are counted on from: DATA_LOSS, and the next opening moves the file aside",
         arguments: [
             "highest_target_id = 2147483647", "highest_sequence_number = 9223372036854775807",
-            "highest_batch_id = 9223372036854775807", "target_count = -9223372036854775808",
+            "highest_batch_id = 9223372036854775807", "journal_number = 9223372036854775807",
+            "target_count = -9223372036854775808",
         ])
     func damagedNumbers(_ change: String) throws {
         let folder = try filledFolder()

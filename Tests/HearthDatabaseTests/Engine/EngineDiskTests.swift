@@ -129,6 +129,7 @@ struct EngineDiskTests {
     /// Numbers that are counted on from.
     @Test(arguments: [
         "UPDATE queries SET last_use = 9223372036854775806", "UPDATE queries SET id = 9223372036854775807",
+        "UPDATE journal SET number = 9223372036854775807", "UPDATE journal SET number = -1",
     ])
     func damagedNumbersAreRefused(_ change: String) throws {
         let folder = TemporaryFolder()

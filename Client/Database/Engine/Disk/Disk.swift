@@ -18,7 +18,7 @@ final class Disk {
     private let writes: DiskWrites
     /// Where writes are stored before the engine has them.
     let journal: WriteJournal
-    private let journaled: [WriteJournal.Record]
+    private var journaled: [WriteJournal.Record]
     /// The cache is not written any more; pending writes still are, where possible.
     private var isLeftBehind = false
     private var serverUpdates = 0
@@ -40,7 +40,9 @@ final class Disk {
         tracked = DiskQueries(database: file.database)
         writes = DiskWrites(database: file.database)
         do throws(Status) {
-            (journal, journaled) = try WriteJournal.open(file.paths, applied: writes.journalNumber())
+            (journal, journaled) = try WriteJournal.open(file.paths, applied: writes.journalNumber()) { warning in
+                report(Status(.dataLoss, warning))
+            }
             try tracked.load()
         } catch {
             file.close(isClean: false)
@@ -272,6 +274,8 @@ final class Disk {
     /// Stores the writes of calls that had returned when the last process ended, and reports unreadable ones.
     /// - Throws: when they cannot be stored: later writes must not pass them.
     func storeJournaled(_ id: () -> Int64) throws(Status) -> [PendingWrite] {
+        // They may be large, and are needed once.
+        defer { journaled = [] }
         var stored: [PendingWrite] = []
         for record in journaled {
             let write: PendingWrite

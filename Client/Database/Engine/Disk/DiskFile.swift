@@ -78,7 +78,9 @@ private struct RealtimeCache: CacheContents {
     var checkedSizeBytesMax: Int { 0 }
     func readAll(_ database: CacheDatabase) throws(Status) {
         try DiskQueries.checkNumbers(in: database)
-        _ = try DiskWrites(database: database).lastID()
+        let writes = DiskWrites(database: database)
+        _ = try writes.lastID()
+        _ = try writes.journalNumber()
     }
 
     func prepare(_ database: CacheDatabase) throws(Status) {}

@@ -80,7 +80,7 @@ struct DiskWrites {
 
     /// The number of the last record of the journal whose write is here.
     func journalNumber() throws(Status) -> Int64 {
-        try database.first("SELECT number FROM journal") { $0.integer(0) } ?? 0
+        try database.counter(try database.first("SELECT number FROM journal") { $0.integer(0) } ?? 0)
     }
 
     func setJournalNumber(_ number: Int64) throws(Status) {

@@ -23,7 +23,7 @@ struct CacheGlobals: Equatable {
             (
                 Int32(try database.counter(row.integer(0), max: Int64(Int32.max / 2))),
                 try database.counter(row.integer(1)), Int(try database.counter(row.integer(2))), row.time(3),
-                Int(try database.counter(row.integer(4))), row.integer(5)
+                Int(try database.counter(row.integer(4))), try database.counter(row.integer(5))
             )
         }
         guard let found else {

@@ -20,7 +20,7 @@ final class SQLitePersistence: Persistence {
     let journalFile: WriteJournal
     var journal: WriteJournal? { journalFile }
     /// What the journal has and the database does not: see `replay`.
-    private let journaled: [WriteJournal.Record]
+    private var journaled: [WriteJournal.Record]
     let checkpointer: CacheCheckpointer
 
     var globals: CacheGlobals
@@ -71,7 +71,8 @@ final class SQLitePersistence: Persistence {
         let globals = try CacheGlobals(opened.database)
         self.globals = globals
         savedGlobals = globals
-        (journalFile, journaled) = try WriteJournal.open(files.file, applied: globals.journalNumber)
+        (journalFile, journaled) = try WriteJournal.open(
+            files.file, applied: globals.journalNumber, lost: onWarning)
         currentSequenceNumber = globals.highestSequenceNumber
         lruCollector = SQLiteCollector(thresholdBytes: sizeBytes)
         lruCollector.persistence = self
@@ -97,6 +98,8 @@ final class SQLitePersistence: Persistence {
     /// - Parameter onWarning: called with the reason when a record cannot be read; its write is lost.
     func replay(clock: any Clock, onWarning: (String) -> Void) throws(Status) {
         if journaled.isEmpty { return }
+        // They may be large, and are needed once.
+        defer { journaled = [] }
         let store = LocalStore(self, user: .unauthenticated, clock: clock)
         for record in journaled {
             let write: JournaledWrite
