@@ -1,6 +1,6 @@
 import Glibc
 
-/// The processor time that the calling thread has used, in seconds. Tests of cost compare it: a busy machine makes them
+/// The CPU time that the calling thread has used, in seconds. Tests of cost compare it: a busy machine makes them
 /// wait, but not work.
 package func threadSeconds() -> Double {
     var time = timespec()
@@ -8,7 +8,7 @@ package func threadSeconds() -> Double {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// The processor time of a body that doesn't leave its thread.
+/// The CPU time of a body that doesn't leave its thread.
 package func threadSeconds(of body: () throws -> Void) rethrows -> Double {
     let start = threadSeconds()
     try body()
