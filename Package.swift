@@ -286,7 +286,9 @@ let package = Package(
             name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency", "HearthTestSupport"],
             path: "Tests/HearthConcurrencyTests"),
         .testTarget(name: "HearthJSONTests", dependencies: ["HearthJSON"], path: "Tests/HearthJSONTests"),
-        .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
+        .testTarget(
+            name: "HearthModelTests", dependencies: ["HearthModel", "HearthTestSupport"], path: "Tests/HearthModelTests"
+        ),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire", "HearthFuzzing", "HearthTestSupport"],
             path: "Tests/HearthWireTests",
@@ -438,7 +440,7 @@ let package = Package(
             name: "HearthGuideTests",
             dependencies: [
                 "HearthModel", "HearthServer", "HearthHost", "HearthNetwork",
-                "HearthFirestore", "HearthDatabase",
+                "HearthFirestore", "HearthDatabase", "HearthTestSupport",
             ],
             path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "versioned.rules", "locked.rules.json"]),
         // Code written for Apple platforms: it imports only the names of Google's library.
@@ -446,7 +448,7 @@ let package = Package(
             name: "HearthShimTests",
             dependencies: [
                 "HearthServer", "HearthHost", "HearthNetwork", "FirebaseCore", "FirebaseAuth", "FirebaseFirestore",
-                "FirebaseFirestoreSwift", "FirebaseDatabase", "FirebaseDatabaseSwift",
+                "FirebaseFirestoreSwift", "FirebaseDatabase", "FirebaseDatabaseSwift", "HearthTestSupport",
             ],
             path: "Tests/HearthShimTests"),
         // The examples in Swift, with the commands of their pages.

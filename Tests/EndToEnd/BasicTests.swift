@@ -1,9 +1,10 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Reads and writes of one program that another program observes.
-@Suite(.timeLimit(.minutes(5))) struct BasicTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct BasicTests {
     @Test func writesReachTheServerAndOthers() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))

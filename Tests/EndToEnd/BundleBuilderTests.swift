@@ -7,7 +7,7 @@ import Testing
 @testable import hearth
 
 /// Bundles that a client builds from snapshots, and that clients load.
-@Suite(.timeLimit(.minutes(5))) struct BundleBuilderTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct BundleBuilderTests {
     private func fill(_ db: Firestore) async throws {
         let batch = db.batch()
         for n in 0..<5 {

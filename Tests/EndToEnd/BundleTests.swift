@@ -5,7 +5,7 @@ import HearthTestSupport
 import Testing
 
 /// Clients load bundles from the server's own address.
-@Suite(.timeLimit(.minutes(5))) struct BundleTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct BundleTests {
     private static let definition = """
         {"id": "first-page", "documents": ["settings/site"], "public": true,
         "queries": {"all": {"collection": "c", "conditions": [{"orderBy": "n"}]},

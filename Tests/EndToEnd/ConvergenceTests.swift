@@ -11,7 +11,7 @@ import Testing
 ///
 /// Five runs, or `HEARTH_TEST_EFFORT` times as many: 10 makes fifty. A failure prints its seed, and `HEARTH_TEST_SEED`
 /// repeats the operations of the devices (not the interleaving of their messages).
-@Suite(.serialized, .timeLimit(.minutes(10))) struct ConvergenceTests {
+@Suite(.serialized, .timeLimit(.minutes(Patience.minutes))) struct ConvergenceTests {
     private static let runsDefault = 5
     /// Seeds of runs that failed before.
     private static let known: [UInt64] = [445_088_258, 947_407_366]

@@ -1,9 +1,10 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
 /// The Realtime Database: programs and a server over real sockets.
-@Suite(.timeLimit(.minutes(5))) struct DatabaseBasicTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct DatabaseBasicTests {
     @Test func writesAreReadElsewhere() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))

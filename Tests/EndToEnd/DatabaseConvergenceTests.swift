@@ -9,7 +9,7 @@ import Testing
 ///
 /// Five runs, or `HEARTH_TEST_EFFORT` times as many: 40 makes two hundred. A failure prints its seed, and
 /// `HEARTH_TEST_SEED` repeats the operations of the clients (not the interleaving of their messages).
-@Suite(.serialized, .timeLimit(.minutes(20))) struct DatabaseConvergenceTests {
+@Suite(.serialized, .timeLimit(.minutes(Patience.minutes))) struct DatabaseConvergenceTests {
     private static let runsDefault = 5
 
     @Test(arguments: TestRun.seeds(runsDefault)) func allClientsAgreeInTheEnd(seed: UInt64) async throws {

@@ -5,7 +5,7 @@ import HearthDatabase
 import HearthTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct DatabaseOfflineTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct DatabaseOfflineTests {
     @Test func writesWaitForTheNetwork() async throws {
         let backend = try Backend()
         let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))

@@ -1,8 +1,9 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct DatabasePresenceTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct DatabasePresenceTests {
     @Test(arguments: [true, false])
     func onDisconnectRunsWhenTheClientIsLost(_ isBroken: Bool) async throws {
         let backend = try Backend()

@@ -1,8 +1,9 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct DatabaseRulesTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct DatabaseRulesTests {
     private static let rules = #"""
         {
           "rules": {

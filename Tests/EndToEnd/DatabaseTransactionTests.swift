@@ -1,8 +1,9 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct DatabaseTransactionTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct DatabaseTransactionTests {
     /// The stars example of the Firebase documentation, "Read and Write Data on Apple platforms".
     private func star(_ uid: String, _ data: MutableData) -> TransactionResult {
         guard var post = data.value as? [String: Any] else { return .success(withValue: data) }

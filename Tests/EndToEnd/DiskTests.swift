@@ -9,7 +9,7 @@ import Testing
 /// lost, and nothing is applied twice.
 ///
 /// Serialized: the faults apply to the whole process.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct DiskTests {
+@Suite(.serialized, .timeLimit(.minutes(Patience.minutes))) struct DiskTests {
     @Test func aFullDiskIsTransient() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))

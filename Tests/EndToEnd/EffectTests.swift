@@ -6,7 +6,7 @@ import Testing
 
 /// A call without `async` has its effect when it returns: for everything that is called after it. The tables name the
 /// calls; each test makes calls right behind one of them, many times, while the client's queue has other work.
-@Suite(.timeLimit(.minutes(5))) struct EffectTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct EffectTests {
     private static let rounds = 20
 
     /// An app with both products on the disk, whose name is used again after its deletion.

@@ -5,7 +5,7 @@ import HearthTestSupport
 import Testing
 
 /// Every asynchronous function returns or throws, whatever happens to the app, the task, or the connection.
-@Suite(.timeLimit(.minutes(5))) struct EndingTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct EndingTests {
     private typealias Call<Device> = (name: String, run: @Sendable (Device) async throws -> Void)
 
     /// The calls that need an answer of the server, and those that do not.
@@ -283,7 +283,7 @@ import Testing
 }
 
 /// The table above has each public function that suspends, and the calls that end an instance are below.
-@Suite(.timeLimit(.minutes(5))) struct EndingCoverageTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct EndingCoverageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
@@ -341,7 +341,7 @@ import Testing
 }
 
 /// An instance that is created while the former one ends waits for the cache.
-@Suite(.timeLimit(.minutes(5))) struct NewInstanceTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct NewInstanceTests {
     @Test func aNewInstanceAtOnce() async throws {
         let backend = try Backend()
         let device = try Device(backend, isPersistent: true)
@@ -360,7 +360,7 @@ import Testing
 }
 
 /// Deleted apps leave no resources behind: test suites create one app per case.
-@Suite(.timeLimit(.minutes(5))) struct LeftoverTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct LeftoverTests {
     /// An object that a listener's closure captures, to test whether the closure is released.
     private final class Held: Sendable {}
 

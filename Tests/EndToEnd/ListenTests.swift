@@ -1,9 +1,10 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// The events that listeners receive.
-@Suite(.timeLimit(.minutes(5))) struct ListenTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct ListenTests {
     @Test func changesOfOthersComeByThemselves() async throws {
         let backend = try Backend()
         let (one, two) = (try Device(backend), try Device(backend))

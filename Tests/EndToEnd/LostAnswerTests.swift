@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Writes whose answers are lost are applied once, and their callers receive the outcome of that application.
-@Suite(.timeLimit(.minutes(5))) struct LostAnswerTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct LostAnswerTests {
     enum Ending: CaseIterable { case connection, server, device }
 
     /// The field `n` of `c/d` at the server, read without the proxy.

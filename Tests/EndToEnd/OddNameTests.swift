@@ -1,9 +1,10 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// A call with data that every server rejects fails alone, with every kind of cache, also after a restart.
-@Suite(.timeLimit(.minutes(5))) struct OddNameTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct OddNameTests {
     private static func nested(_ levels: Int) -> [String: Any] {
         var value: [String: Any] = ["n": 1]
         for _ in 1..<levels { value = ["m": value] }

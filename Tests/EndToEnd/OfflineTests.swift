@@ -1,9 +1,10 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Programs that lose the network and reconnect.
-@Suite(.timeLimit(.minutes(5))) struct OfflineTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct OfflineTests {
     @Test func writesWaitAndListenersReadTheCache() async throws {
         let backend = try Backend()
         let (device, other) = (try Device(backend), try Device(backend))

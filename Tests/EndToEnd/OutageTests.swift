@@ -4,7 +4,7 @@ import HearthTestSupport
 import Testing
 
 /// Servers that stop and connections that break while programs run.
-@Suite(.timeLimit(.minutes(5))) struct OutageTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct OutageTests {
     @Test func theServerStopsAndRestarts() async throws {
         let backend = try Backend()
         let devices = [try Device(backend), try Device(backend, isPersistent: true)]

@@ -1,9 +1,10 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// A read after a write of the same program has the write, whichever of the server's answers arrives first.
-@Suite(.timeLimit(.minutes(5))) struct OwnWriteTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct OwnWriteTests {
     @Test(arguments: [false, true]) func readsHaveWritesThatAreUnderWay(isPersistent: Bool) async throws {
         let backend = try Backend()
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -5,7 +5,7 @@ import Testing
 
 /// What the client computes from its cache is what the server answers for the same query: documents in their order, and
 /// counts, sums and averages, once and live.
-@Suite(.timeLimit(.minutes(10))) struct QueryAgreementTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct QueryAgreementTests {
     private static let runsDefault = 3
 
     /// Every operator with operands of every kind, alone and in an OR.

@@ -1,9 +1,10 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// The effects of security rules on programs.
-@Suite(.timeLimit(.minutes(5))) struct RulesTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct RulesTests {
     static let rules = """
         rules_version = '2';
         service cloud.firestore {

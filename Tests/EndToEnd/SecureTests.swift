@@ -2,11 +2,12 @@ import Foundation
 import HearthDatabase
 import HearthFirestore
 import HearthTestCertificates
+import HearthTestSupport
 import Testing
 
 /// Both products over TLS with the system's trusted authorities: OpenSSL reads them from a file that an environment
 /// variable names.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct SecureTests {
+@Suite(.timeLimit(.minutes(Patience.minutes)), .serialized) struct SecureTests {
     init() {
         setenv("SSL_CERT_FILE", Certificates.shared.authority.certificatePath, 1)
     }

@@ -5,7 +5,7 @@ import HearthTestSupport
 import Testing
 
 /// The asynchronous sequences of both clients with a server.
-@Suite(.timeLimit(.minutes(5))) struct SequenceTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct SequenceTests {
     // MARK: The Realtime Database
 
     @Test func snapshotsFollowTheData() async throws {

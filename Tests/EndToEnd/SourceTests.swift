@@ -1,10 +1,11 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Cache listeners together with listeners and reads that use the server, for one query or for queries that share a
 /// target.
-@Suite(.timeLimit(.minutes(5))) struct SourceTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct SourceTests {
     private static func cached(_ query: Query) -> (Recorder<QueryEvent>, any ListenerRegistration & Sendable) {
         let recorder = Recorder<QueryEvent>()
         let options = SnapshotListenOptions().withIncludeMetadataChanges(true).withSource(.cache)

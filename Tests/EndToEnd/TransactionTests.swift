@@ -1,8 +1,9 @@
 import Foundation
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct TransactionTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct TransactionTests {
     /// Adds one to `n` and returns the result.
     private func increment(_ db: Firestore) async throws -> Int? {
         try await db.runTransaction { [db] transaction, errorPointer in

@@ -1,4 +1,5 @@
 import Synchronization
+import HearthTestSupport
 import Testing
 
 @testable import HearthConcurrency
@@ -29,7 +30,7 @@ struct MailboxTests {
     }
 
     /// The owner sleeps until a put asks for a wake: a wake that is missing would leave jobs, and the owner would not end.
-    @Test(.timeLimit(.minutes(1))) func losesNoWakeAndNoJobBetweenThreads() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func losesNoWakeAndNoJobBetweenThreads() throws {
         let (threads, jobs) = (4, 2_000)
         let owner = Owner(threads: threads)
         let puts = (0..<threads).compactMap { thread in

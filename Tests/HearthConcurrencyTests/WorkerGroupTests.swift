@@ -57,7 +57,8 @@ struct WorkerGroupTests {
     }
 
     @Test(
-        "begin as many jobs at a time as there may be threads, also when one thread was idle", .timeLimit(.minutes(1)))
+        "begin as many jobs at a time as there may be threads, also when one thread was idle",
+        .timeLimit(.minutes(Patience.minutes)))
     func startsThreads() {
         for _ in 0..<200 {
             let group = WorkerGroup(name: "test", threadsMax: 2)
@@ -129,7 +130,7 @@ struct WorkerGroupTests {
 
     // MARK: Giving way
 
-    @Test("let jobs continue that have begun later, and continue themselves", .timeLimit(.minutes(1)))
+    @Test("let jobs continue that have begun later, and continue themselves", .timeLimit(.minutes(Patience.minutes)))
     func givesWay() {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let record = Record()
@@ -154,7 +155,7 @@ struct WorkerGroupTests {
 
     @Test(
         "run a limited number of jobs at the same time, and each to its end, however many give way",
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(Patience.minutes)))
     func activeMax() {
         let group = WorkerGroup(name: "test", threadsMax: 2, parkedMax: 5, sliceNanoseconds: 0)
         let running = Mutex((now: 0, most: 0, done: 0))
@@ -183,7 +184,7 @@ struct WorkerGroupTests {
         #expect(group.statistics.running == 0)
     }
 
-    @Test("finish jobs that have given way when they stop", .timeLimit(.minutes(1)))
+    @Test("finish jobs that have given way when they stop", .timeLimit(.minutes(Patience.minutes)))
     func stoppedWhileParked() {
         let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
         let (first, second) = (Latch(), Latch())
@@ -205,7 +206,7 @@ struct WorkerGroupTests {
         #expect(record.all.sorted() == ["first", "second"])
     }
 
-    @Test("do not reject a job that has begun", .timeLimit(.minutes(1)))
+    @Test("do not reject a job that has begun", .timeLimit(.minutes(Patience.minutes)))
     func parkedIsNotRefused() {
         let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: 3, sliceNanoseconds: 0)
         let (begun, queued, gate) = (Latch(), Latch(), Latch())

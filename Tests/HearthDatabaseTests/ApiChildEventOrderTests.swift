@@ -34,7 +34,7 @@ extension ChildEventList {
 }
 
 /// The events of `childEvents()` make the query's list, whatever changes at the same time, for a consumer of any speed.
-@Suite(.timeLimit(.minutes(1))) struct ApiChildEventOrderTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct ApiChildEventOrderTests {
     private static func queries(_ ref: DatabaseReference) -> [DatabaseQuery] {
         [
             ref, ref.queryOrderedByKey(), ref.queryOrderedByValue(), ref.queryOrdered(byChild: "n"),

@@ -249,7 +249,7 @@ struct ApiOfflineTests {
         #expect(await noted() == ["value 1"])
     }
 
-    @Test(.timeLimit(.minutes(1))) func removingEndsAsyncWaits() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func removingEndsAsyncWaits() async throws {
         let ref = root.child("never")
         let hasEnded = Locked(false)
         let waiting = Task {

@@ -6,7 +6,7 @@ import Testing
 @testable import HearthDatabase
 
 /// The asynchronous sequences over the engine, without a server: data is what the program writes.
-@Suite(.timeLimit(.minutes(1))) struct ApiSequenceTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct ApiSequenceTests {
     private let bench: ApiBench
     private let root: DatabaseReference
 

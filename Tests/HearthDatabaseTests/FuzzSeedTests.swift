@@ -1,10 +1,11 @@
 import Foundation
 import HearthClientFuzzing
+import HearthTestSupport
 import Testing
 
 /// Passes every stored seed of the fuzz target `databaseclient` (Tests/Fuzz) to its entry point: errors that the fuzzer has found stay fixed.
 @Suite(.serialized) struct FuzzSeedTests {
-    @Test(.timeLimit(.minutes(2))) func everySeedIsAnsweredOrRefused() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func everySeedIsAnsweredOrRefused() async throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Fuzz/databaseclient/seeds")
         let seeds = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -13,12 +14,7 @@ import Testing
         for seed in seeds where !seed.lastPathComponent.hasPrefix(".") {
             let bytes = [UInt8](try Data(contentsOf: seed))
             // It waits for other threads, which must not be those of the tests.
-            await withCheckedContinuation { continuation in
-                DispatchQueue.global().async {
-                    DatabaseClientFuzzing.fuzz(bytes)
-                    continuation.resume()
-                }
-            }
+            try await blocking { DatabaseClientFuzzing.fuzz(bytes) }
         }
     }
 }

@@ -76,7 +76,7 @@ import Testing
     }
 
     /// The change before a change is itself.
-    @Test(.timeLimit(.minutes(1))) func aHistoryThatGoesRound() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aHistoryThatGoesRound() throws {
         let store = MemoryStore()
         let clock = StoppedClock()
         let database = try Database(name: testDatabaseName, store: store, clock: clock)

@@ -25,17 +25,19 @@ import Testing
             writes, on: snapshot, catalog: IndexCatalog(), requestTime: clock.now(), latest: clock.now().microseconds)
     }
 
-    // The time limits are for code with quadratic cost: it would take hours.
-
-    @Test(.timeLimit(.minutes(2))) func aHundredThousandWritesAreStagedInAWalk() throws {
-        let staged = try stage((0..<100_000).map { .delete("c/\($0)") })
-        #expect(staged.changedKeys.isEmpty)
-        #expect(staged.workBytes == 0)
-        let sets = try stage((0..<100_000).map { .set("c/\($0)", map(("n", .integer(Int64($0))))) })
-        #expect(sets.changedKeys.count == 100_000)
+    @Test func aHundredThousandWritesAreStagedInAWalk() throws {
+        let seconds = try threadSeconds {
+            let staged = try stage((0..<100_000).map { .delete("c/\($0)") })
+            #expect(staged.changedKeys.isEmpty)
+            #expect(staged.workBytes == 0)
+            let sets = try stage((0..<100_000).map { .set("c/\($0)", map(("n", .integer(Int64($0))))) })
+            #expect(sets.changedKeys.count == 100_000)
+        }
+        // Quadratic time would take hours.
+        #expect(seconds < 120)
     }
 
-    @Test(.timeLimit(.minutes(2))) func manyWritesToOneDocumentDecodeItOnce() throws {
+    @Test func manyWritesToOneDocumentDecodeItOnce() throws {
         let fields = MapValue((0..<2000).map { MapValue.Field(name: "f\($0)", value: .integer(Int64($0))) })
         try database.commit([.set("c/d", fields)])
         let size = try #require(try database.view().document(resource("c/d").path)).fields.count

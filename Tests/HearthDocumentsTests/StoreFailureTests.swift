@@ -58,7 +58,7 @@ import Testing
     }
 
     /// They are prepared on a snapshot, this many ahead of it.
-    @Test(.timeLimit(.minutes(1))) func largeCommitsContinueAfterTransactionsThatCouldNotBegin() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func largeCommitsContinueAfterTransactionsThatCouldNotBegin() throws {
         let writes = (0..<Limits.commitsPreparedMax * 200).map { Write.set("c/large\($0)", map()) }
         for _ in 0...Limits.commitsPreparedMax {
             store.refuse(transactions: 1)

@@ -1,8 +1,9 @@
 import Foundation
+import HearthTestSupport
 import Testing
 
 /// What the page of the chat says.
-@Suite(.timeLimit(.minutes(5))) struct ChatTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct ChatTests {
     private static let (server, ann, bob) = (0, 1, 2)
     private static let offline = "* offline: lines are kept on this device"
 

@@ -1,8 +1,9 @@
 import Foundation
+import HearthTestSupport
 import Testing
 
 /// What the page of the served bundle says.
-@Suite(.timeLimit(.minutes(5))) struct FrontPageTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct FrontPageTests {
     @Test func theBundleIsServedAndReadOffline() async throws {
         let example = try Example("FrontPage")
         let (server, port) = try await example.serve()

@@ -68,7 +68,7 @@ struct EngineTests {
         return firestore
     }
 
-    @Test(.timeLimit(.minutes(1))) func localWritesShowAtOnce() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func localWritesShowAtOnce() async throws {
         let db = firestore(try app())
         let cities = db.collection("cities")
         cities.document("zrh").setData(
@@ -92,7 +92,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func getOfTheUnknownFailsOffline() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func getOfTheUnknownFailsOffline() async throws {
         let db = firestore(try app())
         for source in [FirestoreSource.default, .server, .cache] {
             do {
@@ -108,7 +108,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func listenersReceiveLocalWrites() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func listenersReceiveLocalWrites() async throws {
         let db = firestore(try app())
         let query = db.collection("c").order(by: "n")
         let received = Locked<[[String]]>([])
@@ -133,7 +133,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func aggregatesFromTheCache() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aggregatesFromTheCache() async throws {
         let db = firestore(try app())
         let scores = db.collection("scores")
         for n in 1...4 { scores.document("\(n)").setData(n == 4 ? ["other": 1] : ["n": n], completion: nil) }
@@ -154,7 +154,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func writesSurviveOnDisk() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func writesSurviveOnDisk() async throws {
         let folder = TemporaryFolder()
         let app = try app()
         let cache = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path))
@@ -174,7 +174,7 @@ struct EngineTests {
         try await third.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func transactionsNeedTheNetwork() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func transactionsNeedTheNetwork() async throws {
         let db = firestore(try app())
         let options = TransactionOptions()
         options.maxAttempts = 1
@@ -195,7 +195,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func eachUserHasHisOwnWrites() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func eachUserHasHisOwnWrites() async throws {
         let app = try app()
         let auth = Auth.auth(app: app)
         try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
@@ -213,7 +213,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func bundles() async throws {
         let folder = Vectors.folder.deletingLastPathComponent()
         let bundle = try Data(contentsOf: folder.appendingPathComponent("bundle/example.bundle"))
@@ -239,7 +239,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func listenersAreInSync() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func listenersAreInSync() async throws {
         let db = firestore(try app())
         let events = Locked<[String]>([])
         let options = SnapshotListenOptions().withSource(.cache)
@@ -260,7 +260,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func cursorsByDocument() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func cursorsByDocument() async throws {
         let db = firestore(try app())
         let numbers = db.collection("numbers")
         let batch = db.batch()
@@ -288,7 +288,7 @@ struct EngineTests {
 
     // MARK: Pending writes
 
-    @Test(.timeLimit(.minutes(1))) func pendingWritesAreCounted() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func pendingWritesAreCounted() async throws {
         let db = firestore(try app())
         var iterator = db.pendingWriteCounts.makeAsyncIterator()
         #expect(try await iterator.next() == 0)
@@ -310,7 +310,7 @@ struct EngineTests {
         #expect(try await second.next() == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func pendingWritesOfAnEarlierRunAreCounted() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func pendingWritesOfAnEarlierRunAreCounted() async throws {
         let folder = TemporaryFolder()
         let app = try app()
         let cache = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path))
@@ -325,7 +325,7 @@ struct EngineTests {
         try await second.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [false, true])
     func pendingWritesAreThoseOfTheUser(isPersistent: Bool) async throws {
         let folder = TemporaryFolder()
         let app = try app()
@@ -350,7 +350,7 @@ struct EngineTests {
     }
 
     /// The cache cannot be opened.
-    @Test(.timeLimit(.minutes(1))) func pendingWritesOfABrokenInstanceFail() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func pendingWritesOfABrokenInstanceFail() async throws {
         let factory = EngineFactory(
             make: { (_) throws(Status) in throw .resourceExhausted("the disk is full") },
             clearPersistence: { (_) throws(Status) in })
@@ -360,7 +360,7 @@ struct EngineTests {
         #expect(error?.domain == FirestoreErrorDomain && error?.code == FirestoreErrorCode.resourceExhausted.rawValue)
     }
 
-    @Test(.timeLimit(.minutes(1))) func pendingWritesAreNotObservedWithoutAConsumer() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func pendingWritesAreNotObservedWithoutAConsumer() async throws {
         let db = firestore(try app())
         let task = Task {
             var counts: [Int] = []
@@ -381,7 +381,7 @@ struct EngineTests {
         try await db.terminate()
     }
 
-    @Test(.timeLimit(.minutes(1))) func indexConfigurations() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func indexConfigurations() async throws {
         let folder = TemporaryFolder()
         let db = firestore(
             try app(), cache: PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(filePath: folder.path)))

@@ -5,6 +5,7 @@ import HearthHost
 import HearthNetwork
 import HearthServer
 import Synchronization
+import HearthTestSupport
 import Testing
 
 /// A server of one test, with its data in a folder, that can be stopped and started again; and the app of a device.
@@ -99,7 +100,7 @@ extension Screen {
 }
 
 /// Runs the samples of `database-offline.md` while the server is stopped.
-@Suite(.timeLimit(.minutes(2))) struct GuideDatabaseOfflineTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct GuideDatabaseOfflineTests {
     /// A client that has lost its server, and what it shows of its connection.
     private func offline(_ outage: Outage, _ database: Database) async throws -> Screen {
         let connection = Screen()

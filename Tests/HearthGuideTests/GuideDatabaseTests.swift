@@ -1,9 +1,10 @@
 import Foundation
 import HearthDatabase
+import HearthTestSupport
 import Testing
 
 /// Runs the samples of the Realtime Database's pages.
-@Suite(.timeLimit(.minutes(5))) struct GuideDatabaseTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct GuideDatabaseTests {
     private func withRoot(
         namespace: String = "guide-\(UUID().uuidString.lowercased())",
         configure: (Database, GuideBench) -> Void = { _, _ in },

@@ -1,10 +1,11 @@
 import Foundation
 import FoundationNetworking
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// Runs the guide's samples against a server in this process.
-@Suite(.timeLimit(.minutes(1))) struct GuideSampleTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct GuideSampleTests {
     private func withBench(project: String? = nil, _ body: (GuideBench) async throws -> Void) async throws {
         let bench = try project.map { try GuideBench(project: $0) } ?? GuideBench()
         do {

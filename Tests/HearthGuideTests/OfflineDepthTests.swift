@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
 import HearthFirestore
+import HearthTestSupport
 import Testing
 
 /// What `docs/guide/offline-depth.md` says, tried with its samples.
-@Suite(.timeLimit(.minutes(1))) struct OfflineDepthTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct OfflineDepthTests {
     private func withBench(_ body: (GuideBench) async throws -> Void) async throws {
         let bench = try GuideBench()
         do {
@@ -46,7 +47,7 @@ import Testing
             let sent = try await db.document("notes/plan").getDocument(source: .server)
             #expect(sent.get("title") as? String == "Plan")
             #expect(OfflineDepth.metadata(sent) == "as at the server")
-            try await OfflineDepth.patient(db, .seconds(30), screen.show)
+            try await OfflineDepth.patient(db, .seconds(Patience.seconds), screen.show)
             #expect(screen.lines.last == "The server has it.")
         }
     }

@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthHost
@@ -44,7 +45,7 @@ import Testing
         #expect(string.isEmpty)
         #expect(writer.dropped == 0)
         writer.write(line)
-        #expect(writer.flush(milliseconds: 60_000))
+        #expect(writer.flush(milliseconds: Patience.milliseconds))
         #expect(read(ends[0], &piece, piece.count) == line.count)
         // The thread continues to run, so its descriptor must stay open.
         close(ends[0])
@@ -63,6 +64,6 @@ import Testing
         let writer = LogWriter(ends[1]) { _ in [] }
         close(ends[0])
         for _ in 0..<100 { writer.write([1]) }
-        #expect(writer.flush(milliseconds: 60_000))
+        #expect(writer.flush(milliseconds: Patience.milliseconds))
     }
 }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @Suite struct MapValueTests {
@@ -32,19 +33,22 @@ import Testing
     }
 
     /// The cost of a map of a whole document must not be quadratic, whatever the order of names.
-    @Test(.timeLimit(.minutes(1))) func staysFastForManyFields() {
+    @Test func staysFastForManyFields() {
         let count = 100_000
         let backwards = (0..<count).reversed().map {
             MapValue.Field(name: "f\(1_000_000 + $0)", value: .integer(Int64($0)))
         }
-        var value = MapValue(backwards)
-        #expect(value.count == count)
-        var outer = map(("m", .map(value)))
-        for index in stride(from: 0, to: count, by: 10) {
-            outer.set(FieldPath(segments: ["m", "f\(1_000_000 + index)"]), .null)
+        let seconds = threadSeconds {
+            var value = MapValue(backwards)
+            #expect(value.count == count)
+            var outer = map(("m", .map(value)))
+            for index in stride(from: 0, to: count, by: 10) {
+                outer.set(FieldPath(segments: ["m", "f\(1_000_000 + index)"]), .null)
+            }
+            value = MapValue()
+            #expect(outer[path: FieldPath(segments: ["m", "f1000010"])] == .null)
         }
-        value = MapValue()
-        #expect(outer[path: FieldPath(segments: ["m", "f1000010"])] == .null)
+        #expect(seconds < 60)
     }
 
     @Test func identityDistinguishesBits() {

@@ -258,8 +258,8 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
 
     @Test func idleConnectionsAreClosed() async throws {
         let limits = limits {
-            $0.idleHTTP1Milliseconds = 40
-            $0.idleHTTP2Milliseconds = 40
+            $0.idleHTTP1Milliseconds = 1_000
+            $0.idleHTTP2Milliseconds = 1_000
         }
         try await withServer(limits: limits) { server in
             let silent = try RawConnection(port: server.port)
@@ -280,8 +280,8 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
 
     @Test func aDeadPeerIsDetected() async throws {
         let limits = limits {
-            $0.pingAfterSilenceMilliseconds = 40
-            $0.pingAnswerMilliseconds = 40
+            $0.pingAfterSilenceMilliseconds = 500
+            $0.pingAnswerMilliseconds = 500
         }
         let cancelled = Box<Bool>()
         try await withServer(limits: limits, grpc: { $0.onCancel = { cancelled.set(true) } }) { server in

@@ -13,7 +13,7 @@ import Testing
         weak var held: Held?
     }
 
-    @Test(.timeLimit(.minutes(1))) func callbacksOfAnEndedExchangeAreReleased() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func callbacksOfAnEndedExchangeAreReleased() async throws {
         let isOver = Box<Bool>()
         let watched = Watched()
         try await withServer(http: { exchange in
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func callbacksOfAnEndedCallAreReleased() async throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func callbacksOfAnEndedCallAreReleased() async throws {
         let isOver = Box<Bool>()
         let watched = Watched()
         try await withServer(grpc: { call in

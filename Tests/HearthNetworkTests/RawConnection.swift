@@ -10,9 +10,9 @@ final class RawConnection: @unchecked Sendable {
     struct Failure: Error { var string: String }
 
     /// - Parameter host: the last part of the address from which it connects, 127.0.0.x.
-    init(port: Int, host: UInt32 = 1, timeoutSeconds: Int = 10) throws {
+    init(port: Int, host: UInt32 = 1) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+        var timeout = timeval(tv_sec: Patience.seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var noDelay: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, 4)

@@ -12,7 +12,7 @@ import Testing
     @Test func silentClientsArePingedAndThenDisconnected() async throws {
         var limits = NetworkLimits()
         limits.webSocketPingMilliseconds = 100
-        limits.webSocketSilenceMilliseconds = 1_000
+        limits.webSocketSilenceMilliseconds = 3_000
         let ended = Box<WebSocketEnd>()
         let pings = Mutex(0)
         try await withServer(limits: limits, http: echo(ended: ended)) { server in
@@ -36,14 +36,14 @@ import Testing
                             pings += 1
                             return pings
                         }
-                        if count <= 15 { client.send(codec.pong([])) }
+                        if count <= 40 { client.send(codec.pong([])) }
                     }
                 }
                 client.send(Array((WebSocketPeer.request.joined(separator: "\r\n") + "\r\n\r\n").utf8))
             }
             let end = try await ended.value()
             #expect(end == .timedOut)
-            #expect(pings.withLock { $0 } > 15)
+            #expect(pings.withLock { $0 } > 40)
             #expect(server.statistics.timeouts == 1)
         }
     }

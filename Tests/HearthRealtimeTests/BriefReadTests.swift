@@ -3,6 +3,7 @@ import HearthModel
 import HearthRules
 import HearthTree
 import HearthTreeStorage
+import HearthTestSupport
 import Testing
 
 @testable import HearthHost
@@ -21,7 +22,7 @@ import Testing
     }
 
     /// Queries and their listens must not wait for the threads of long reads.
-    @Test(.timeLimit(.minutes(1))) func smallReadsDontWaitForLongOnes() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func smallReadsDontWaitForLongOnes() throws {
         let site = try Site()
         defer { site.close() }
         site.write("large", children(20_000))
@@ -42,7 +43,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func largeDataIsReadByLongReads() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func largeDataIsReadByLongReads() throws {
         let site = try Site()
         defer { site.close() }
         site.write("large", children(20_000))
@@ -59,7 +60,7 @@ import Testing
     }
 
     /// Rules that read much must not run on loops or on the threads of small reads.
-    @Test(.timeLimit(.minutes(1))) func rulesThatReadMuchRunOnLongReads() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func rulesThatReadMuchRunOnLongReads() throws {
         let site = try Site()
         defer { site.close() }
         let rules = #"""
@@ -93,7 +94,7 @@ import Testing
 
     // MARK: Memory
 
-    @Test(.timeLimit(.minutes(1))) func memoryOfQueriesIsChargedToTheListener() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func memoryOfQueriesIsChargedToTheListener() throws {
         let windows = MemoryBudget(bytesMax: 10 << 20, shareBytesMax: 3 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(windows: windows))
         defer { site.close() }
@@ -112,7 +113,7 @@ import Testing
         while windows.usedBytes > 0 { site.settle() }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aWindowThatGrowsIsCountedAsItGrows() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aWindowThatGrowsIsCountedAsItGrows() throws {
         let windows = MemoryBudget(bytesMax: 10 << 20, shareBytesMax: 10 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(windows: windows))
         defer { site.close() }
@@ -130,7 +131,7 @@ import Testing
         #expect(windows.usedBytes < 2048)
     }
 
-    @Test(.timeLimit(.minutes(1))) func disconnectWritesAreChargedToTheClient() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func disconnectWritesAreChargedToTheClient() throws {
         let received = MemoryBudget(bytesMax: 100 << 20, shareBytesMax: 12 << 20, smallBytesMax: 0)
         let site = try Site(ServerMemory(received: received))
         defer { site.close() }

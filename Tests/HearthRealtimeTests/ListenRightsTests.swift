@@ -3,6 +3,7 @@ import HearthRules
 import HearthTree
 import HearthTreeStorage
 import Synchronization
+import HearthTestSupport
 import Testing
 
 import Glibc
@@ -31,7 +32,7 @@ import Glibc
     }
 
     /// Neither data that was read with former rights is sent, nor later changes.
-    @Test(.timeLimit(.minutes(1))) func dataReadWithFormerRightsIsNotSent() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func dataReadWithFormerRightsIsNotSent() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -55,7 +56,7 @@ import Glibc
     }
 
     /// The request behind the listen is begun as soon as the listen is answered, and may end its rights.
-    @Test(.timeLimit(.minutes(1))) func rightsThatEndWithTheAnswerEndTheListen() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func rightsThatEndWithTheAnswerEndTheListen() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -82,7 +83,7 @@ import Glibc
     }
 
     /// Rights that have changed and still exist: the client receives all data once.
-    @Test(.timeLimit(.minutes(1))) func dataThatMayStillBeReadIsReadAgain() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func dataThatMayStillBeReadIsReadAgain() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
@@ -108,7 +109,7 @@ import Glibc
     }
 
     /// A write waits for the listen before it, and behind the write the listen is replaced.
-    @Test(.timeLimit(.minutes(1))) func aListenIsAnsweredBeforeRequestsThatWaitForIt() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aListenIsAnsweredBeforeRequestsThatWaitForIt() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)

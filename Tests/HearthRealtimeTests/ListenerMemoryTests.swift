@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 import HearthTreeStorage
+import HearthTestSupport
 import Testing
 
 @testable import HearthHost
@@ -22,7 +23,7 @@ import Testing
     }
 
     /// A query without a limit needs no memory for its children, with an index or without.
-    @Test(.timeLimit(.minutes(1))) func aListenWithoutALimitNeedsNoMemory() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aListenWithoutALimitNeedsNoMemory() throws {
         let site = try Site(ServerMemory(windows: Self.budget(1000)))
         defer { site.close() }
         site.write("people", people(400))
@@ -48,7 +49,7 @@ import Testing
         #expect(client.fault == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func aListenWithoutMemoryFailsAlone() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aListenWithoutMemoryFailsAlone() throws {
         let site = try Site(ServerMemory(windows: Self.budget(1000)))
         defer { site.close() }
         site.write("people", people(400))
@@ -67,7 +68,7 @@ import Testing
     }
 
     /// A window of very many children without an index keeps some of them.
-    @Test(.timeLimit(.minutes(2)), arguments: [false, true])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [false, true])
     func aWindowOfAScanFollowsChanges(isLimitedToLast: Bool) throws {
         let bench = try Bench()
         defer { bench.close() }
@@ -129,7 +130,7 @@ import Testing
     // MARK: Requests
 
     /// Requests that wait are counted; the last of them fail when there are too many.
-    @Test(.timeLimit(.minutes(1))) func writesThatMayNotWaitFailAlone() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func writesThatMayNotWaitFailAlone() throws {
         let site = try Site(ServerMemory(received: Self.budget(40_000)))
         defer { site.close() }
         let client = site.open()
@@ -158,7 +159,7 @@ import Testing
     }
 
     /// A large request for which there is no worker.
-    @Test(.timeLimit(.minutes(1))) func aRequestThatNoWorkerDecodesFailsAlone() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aRequestThatNoWorkerDecodesFailsAlone() throws {
         let site = try Site(jobsMax: 0)
         defer { site.close() }
         let client = site.open()

@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthTree
 import Synchronization
+import HearthTestSupport
 import Testing
 
 @testable import HearthRealtimeServer
@@ -61,7 +62,7 @@ import Testing
         return slow
     }
 
-    @Test(.timeLimit(.minutes(2))) func theLoopRunsOtherJobsWhileManyListenersAreNotified() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func theLoopRunsOtherJobsWhileManyListenersAreNotified() throws {
         let bench = try Bench(loops: 1)
         defer { bench.close() }
         let rounds = Rounds()
@@ -83,7 +84,7 @@ import Testing
         #expect(bench.on(bench.loops[0]) { slow.allSatisfy { $0.received.count == 1 } })
     }
 
-    @Test(.timeLimit(.minutes(2))) func listenersAddedOrCancelledMeanwhileReceiveTheirEvents() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func listenersAddedOrCancelledMeanwhileReceiveTheirEvents() throws {
         let bench = try Bench(loops: 1)
         defer { bench.close() }
         let loop = bench.loops[0]

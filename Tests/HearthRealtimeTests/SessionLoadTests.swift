@@ -5,6 +5,7 @@ import HearthDocuments
 import HearthTree
 import HearthTreeStorage
 import Synchronization
+import HearthTestSupport
 import Testing
 
 import Glibc
@@ -18,7 +19,7 @@ import Glibc
 
     /// The server stops reading from a client that sends writes faster than they are made, and none of its writes
     /// fails.
-    @Test(.timeLimit(.minutes(1))) func writesOfAConnectionThatWaitAreBounded() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func writesOfAConnectionThatWaitAreBounded() throws {
         let site = try Site()
         defer { site.close() }
         let (client, other) = (site.open(), site.open(connection: 2))
@@ -42,7 +43,9 @@ import Glibc
     }
 
     /// Decoded writes are counted until they are answered, whatever their size is.
-    @Test(.timeLimit(.minutes(1)), arguments: [2, 1000]) func decodedWritesOfAllConnectionsAreBounded(elements: Int)
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [2, 1000]) func decodedWritesOfAllConnectionsAreBounded(
+        elements: Int
+    )
         throws
     {
         let memory = ServerMemory(working: WorkingMemory(largeBytesMax: 1 << 19, commonBytesMax: 1 << 19))
@@ -75,7 +78,7 @@ import Glibc
 
     /// What others write takes all of the memory for large requests, and more of it waits: the writes of a client, of
     /// 200 values over a socket and of 2,000 values that a worker decodes, wait for none of it.
-    @Test(.timeLimit(.minutes(1)), arguments: [200, 2_000, 8_000])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [200, 2_000, 8_000])
     func writesDoNotWaitForLargeOnesOfOthers(elements: Int) throws {
         let memory = ServerMemory()
         let site = try Site(memory)
@@ -96,7 +99,7 @@ import Glibc
     }
 
     /// The writer's queue is full when a client disconnects.
-    @Test(.timeLimit(.minutes(1))) func disconnectWritesAreTriedAgain() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func disconnectWritesAreTriedAgain() throws {
         let site = try Site()
         defer { site.close() }
         let client = site.open()
@@ -120,7 +123,7 @@ import Glibc
     }
 
     /// A client repeats a listen again and again: a replaced read counts until it has ended.
-    @Test(.timeLimit(.minutes(1))) func listensThatAreReplacedLeaveNoReadsBehind() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func listensThatAreReplacedLeaveNoReadsBehind() throws {
         let site = try Site()
         defer { site.close() }
         site.write("a", Node(children: (0..<100).map { (TreeKey("k\($0)"), 1) }))
@@ -153,7 +156,7 @@ import Glibc
     }
 
     /// Rules are changed while the workers have no capacity for a job of each listen.
-    @Test(.timeLimit(.minutes(1))) func rulesThatChangeNothingEndNoListen() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func rulesThatChangeNothingEndNoListen() throws {
         let site = try Site(jobsMax: 20)
         defer { site.close() }
         let rules = try TreeRuleset.compile(Array(#"{"rules":{".read":true,".write":true}}"#.utf8))
@@ -182,7 +185,7 @@ import Glibc
     }
 
     /// Rules change while a listen is read, and the client disconnects between its data and the check of its rights.
-    @Test(.timeLimit(.minutes(1))) func aSessionMayEndBeforeItsListensAreChecked() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aSessionMayEndBeforeItsListensAreChecked() throws {
         let site = try Site()
         defer { site.close() }
         let (namespace, service, loop) = (site.namespace, site.service, site.loop)

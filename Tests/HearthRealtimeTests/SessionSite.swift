@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthRules
 import HearthEngine
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Synchronization
@@ -60,7 +61,7 @@ final class Line: RealtimeCarrier, @unchecked Sendable {
 
 /// A result that other threads produce; nil when there is none within a minute.
 func awaited<Value>(_ look: () throws -> Value?) rethrows -> Value? {
-    let end = ContinuousClock.now + .seconds(60)
+    let end = ContinuousClock.now + .seconds(Patience.seconds)
     var polls = 0
     while true {
         if let value = try look() { return value }

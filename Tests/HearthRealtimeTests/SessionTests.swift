@@ -6,6 +6,7 @@ import HearthNetwork
 import HearthRules
 import HearthDocuments
 import HearthTestDoubles
+import HearthTestSupport
 import HearthTree
 import HearthTreeStorage
 import Synchronization
@@ -300,7 +301,7 @@ import Glibc
         }
         // Writes before this one may be taken from the queue with it, and never count as waiting.
         while !isBusy.withLock({ $0 }) { sched_yield() }
-        try site.namespace.runAbandoned(site.service, waitMilliseconds: 60_000)
+        try site.namespace.runAbandoned(site.service, waitMilliseconds: Patience.milliseconds)
         let view = try database.view()
         defer { view.close() }
         #expect(try view.children(of: "left", limit: 100).count == 20)

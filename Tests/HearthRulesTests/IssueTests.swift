@@ -1,3 +1,4 @@
+import HearthTestSupport
 import Testing
 
 @testable import HearthRules
@@ -50,12 +51,13 @@ import Testing
     }
 
     /// Rules on one line took time that grew with the square of their length: minutes, in a debug build.
-    @Test(.timeLimit(.minutes(1)))
-    func longLinesAreCompiled() {
+    @Test func longLinesAreCompiled() {
         let rules = (0..<2200).map { number in
             "match /c\(number)/{d} { allow get: if resource.data.a\(number) == 'x' && request.auth.uid == 'y'; } "
         }
-        #expect(Ruleset.compile(service(rules.joined())).ruleset != nil)
+        let source = service(rules.joined())
+        let seconds = threadSeconds { #expect(Ruleset.compile(source).ruleset != nil) }
+        #expect(seconds < 60)
     }
 
     @Test func aSourceWithErrorsHasNoRuleset() {

@@ -10,7 +10,7 @@ import Testing
 /// Images of files for backups: they end with one commit, whatever is written, copied from the log, closed or deleted then.
 struct ImageTests {
     private let folder = TemporaryFolder()
-    private let far = MonotonicTime.now.advanced(milliseconds: 60_000)
+    private let far = MonotonicTime.now.advanced(milliseconds: Patience.milliseconds)
 
     private func put(_ store: any Store, _ numbers: Range<Int>, _ value: String) throws(Status) {
         try store.write { transaction throws(Status) in

@@ -111,7 +111,7 @@ struct LogResetTests {
         #expect(after.passive - before.passive <= 1 && after.passiveOnCopiedLog == 0)
     }
 
-    @Test(.timeLimit(.minutes(1))) func aCommitWaitsForAReaderThatHasTheLockOfWriters() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aCommitWaitsForAReaderThatHasTheLockOfWriters() throws {
         let store = try SQLiteStore(path: folder.path + "/b.sqlite")
         try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
         let reader = try Connection(

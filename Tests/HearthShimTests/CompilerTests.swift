@@ -1,11 +1,12 @@
 import FirebaseCore
 import Foundation
+import HearthTestSupport
 import Testing
 
 /// What the compiler says about code that uses the libraries, in the language modes of Swift 5 and 6.
 @Suite(
     .serialized, .enabled(if: Compiler.isPresent, "needs swiftc, and the modules beside the tests"),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(Patience.minutes)))
 struct CompilerTests {
     /// The closure of a transaction runs on another thread: a class of the main actor is warned when it uses its state.
     @Test(arguments: ["5", "6"]) func transactionsOfTheMainActorAreWarnedOf(mode: String) async throws {

@@ -2,10 +2,11 @@ import FirebaseAuth
 import FirebaseCore
 import FirebaseDatabase
 import FirebaseFirestore
+import HearthTestSupport
 import Testing
 
 /// Code for Apple platforms does what it does there, with the imports that it has there.
-@Suite(.timeLimit(.minutes(5))) struct ShimTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct ShimTests {
     @Test func codableWritesReachAListener() async throws {
         let bench = try ShimBench()
         let store = CityStore(db: bench.firestore())

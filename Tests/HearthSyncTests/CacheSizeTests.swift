@@ -84,15 +84,8 @@ struct CacheSizeTests {
 
     /// The CPU time of this thread, so that other processes do not count.
     private struct Stopwatch {
-        private let start = Self.now
-
-        private static var now: Double {
-            var time = timespec()
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
-        }
-
-        var milliseconds: Double { Self.now - start }
+        private let start = threadSeconds()
+        var milliseconds: Double { (threadSeconds() - start) * 1000 }
     }
 
     private func expect(_ name: String, _ measured: Double, below limit: Double) {

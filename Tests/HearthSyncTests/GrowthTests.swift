@@ -1,5 +1,5 @@
-import Glibc
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthSync
@@ -7,12 +7,6 @@ import Testing
 /// The CPU time of this thread for one operation in the presence of many of its kind.
 @Suite("Growth")
 struct GrowthTests {
-    private static func seconds() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-
     @Test("A snapshot of one of many targets costs the same as of one")
     func targets() {
         func secondsEach(_ count: Int) -> Double {
@@ -25,7 +19,7 @@ struct GrowthTests {
             let aggregator = WatchChangeAggregator(
                 database: DatabaseName(project: "demo"), remoteKeys: { _ in [] }, targetData: { data[$0] })
             for id in data.keys { aggregator.requestSent(id) }
-            let start = Self.seconds()
+            let start = threadSeconds()
             for (number, id) in data.keys.sorted().enumerated() {
                 let version = Timestamp.seconds(Int64(number))
                 aggregator.take(WatchChange.Target(kind: .added, targetIDs: [id]))
@@ -36,7 +30,7 @@ struct GrowthTests {
                 #expect(event.targetChanges.keys.contains(id) && event.targetChanges.count == 1)
                 #expect(event.targetChanges[id]?.resumeToken == [2])
             }
-            return (Self.seconds() - start) / Double(count)
+            return (threadSeconds() - start) / Double(count)
         }
         let (few, many) = (secondsEach(50), secondsEach(5000))
         #expect(many < 4 * few, "\(few) s, \(many) s")
@@ -58,7 +52,7 @@ struct GrowthTests {
                     let listener = QueryListener(.collection("c\(number)"), .init()) { _ in events += 1 }
                     ids.append(try engine.eventManager.add(listener))
                 }
-                let start = Self.seconds()
+                let start = threadSeconds()
                 for (number, id) in ids.enumerated() {
                     let document = ClientDocument.found("c\(number)/a", Int64(1 + number))
                     var event = RemoteEvent(snapshotVersion: document.version)
@@ -66,7 +60,7 @@ struct GrowthTests {
                     event.documentUpdates[document.key] = document
                     try engine.apply(event)
                 }
-                return Self.seconds() - start
+                return threadSeconds() - start
             }
             #expect(events == count)
             core.terminate {}
@@ -83,9 +77,9 @@ struct GrowthTests {
             var seconds = (write: 0.0, answer: 0.0)
             try kind.with { persistence in
                 let store = LocalStore(persistence, user: .unauthenticated)
-                let start = Self.seconds()
+                let start = threadSeconds()
                 for number in 0..<count { _ = try store.write([.set("c/\(number)", ["n": .integer(1)])]) }
-                let middle = Self.seconds()
+                let middle = threadSeconds()
                 for number in 0..<count {
                     let batch = try #require(try store.nextBatch(after: MutationBatch.unknownID))
                     let version = Timestamp.seconds(Int64(1 + number))
@@ -94,7 +88,7 @@ struct GrowthTests {
                             batch: batch, commitVersion: version,
                             results: [MutationResult(version: version, transformResults: [])], streamToken: [1]))
                 }
-                seconds = ((middle - start) / Double(count), (Self.seconds() - middle) / Double(count))
+                seconds = ((middle - start) / Double(count), (threadSeconds() - middle) / Double(count))
             }
             return seconds
         }
@@ -118,7 +112,7 @@ struct GrowthTests {
                 }
                 let view = View(.collection("c"), remoteKeys: [])
                 _ = view.apply(view.computeChanges(try store.apply(first)), first.targetChanges[target.targetID])
-                let start = Self.seconds()
+                let start = threadSeconds()
                 for round in 0..<200 {
                     var event = RemoteEvent(snapshotVersion: .seconds(Int64(2 + round)))
                     let document = ClientDocument.found(
@@ -130,7 +124,7 @@ struct GrowthTests {
                     let snapshot = view.apply(changes, event.targetChanges[target.targetID]).snapshot
                     #expect(snapshot?.changes.count == 1 && snapshot?.documents.count == count)
                 }
-                seconds = (Self.seconds() - start) / 200
+                seconds = (threadSeconds() - start) / 200
             }
             return seconds
         }
@@ -153,11 +147,11 @@ struct GrowthTests {
                 _ = try store.apply(event)
                 while try store.backfillIndexes() > 0 {}
                 let query = ClientQuery.collection("c", [filter("n", .lessThan, .integer(20))])
-                let start = Self.seconds()
+                let start = threadSeconds()
                 for _ in 0..<50 {
                     #expect(try store.execute(query, usesPreviousResults: false).documents.count == 20)
                 }
-                seconds = (Self.seconds() - start) / 50
+                seconds = (threadSeconds() - start) / 50
             }
             return seconds
         }

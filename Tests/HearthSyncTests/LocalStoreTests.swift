@@ -1,4 +1,3 @@
-import Glibc
 import HearthModel
 import HearthTestSupport
 import Testing
@@ -57,25 +56,20 @@ struct LocalStoreTests {
     func manyWritesOfOneDocument(_ kind: CacheKind) throws {
         /// Seconds of CPU time of this thread per answer.
         func seconds(_ count: Int) throws -> Double {
-            func now() -> Double {
-                var time = timespec()
-                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-                return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-            }
             var seconds = 0.0
             try kind.with { persistence in
                 let store = LocalStore(persistence, user: .unauthenticated)
                 _ = try store.allocate(ClientQuery(path: ResourcePath("c")).target)
                 _ = try receive(store, .found("c/a", 1, ["n": .integer(0)]))
                 for _ in 0..<count { _ = try store.write([increment(1)]) }
-                let start = now()
+                let start = threadSeconds()
                 for number in 1...count {
                     let document = try acknowledge(store, Int64(1 + number), [.integer(Int64(number))])
                     // The user's last state, whatever has been answered.
                     #expect(document?.fields == ["n": .integer(Int64(count))])
                     #expect(document?.hasLocalMutations == (number < count))
                 }
-                seconds = (now() - start) / Double(count)
+                seconds = (threadSeconds() - start) / Double(count)
                 #expect(try store.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
             }
             return seconds

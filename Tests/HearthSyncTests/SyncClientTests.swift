@@ -3,6 +3,7 @@ import Foundation
 import HearthModel
 import HearthTestSupport
 import HearthWire
+import Synchronization
 import Testing
 
 @testable import HearthSync
@@ -66,32 +67,43 @@ private final class CallServer: Datastore, @unchecked Sendable {
 }
 
 /// The results of callbacks, in order.
-private final class Mailbox<Element: Sendable>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var elements: [Element] = []
-    private let arrivals = DispatchSemaphore(value: 0)
-
-    func put(_ element: Element) {
-        lock.withLock { elements.append(element) }
-        arrivals.signal()
+private final class Mailbox<Element: Sendable>: Sendable {
+    private struct State {
+        var elements: [Element] = []
+        var waiting: CheckedContinuation<Element?, Never>?
     }
 
-    /// The next element; nil after a minute without one.
+    private let state = Mutex(State())
+
+    func put(_ element: Element) {
+        let waiting = state.withLock { state in
+            if state.waiting == nil { state.elements.append(element) }
+            return state.waiting.take()
+        }
+        waiting?.resume(returning: element)
+    }
+
+    /// The next element; nil when the suite's time limit ends the wait.
     func next() async -> Element? {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [self] in
-                guard arrivals.wait(timeout: .now() + 60) == .success else {
-                    return continuation.resume(returning: nil)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let element = state.withLock { state -> Element?? in
+                    if !state.elements.isEmpty { return state.elements.removeFirst() }
+                    if Task.isCancelled { return .some(nil) }
+                    state.waiting = continuation
+                    return nil
                 }
-                continuation.resume(returning: lock.withLock { elements.removeFirst() })
+                if let element { continuation.resume(returning: element) }
             }
+        } onCancel: {
+            state.withLock { $0.waiting.take() }?.resume(returning: nil)
         }
     }
 
-    var isEmpty: Bool { lock.withLock { elements.isEmpty } }
+    var isEmpty: Bool { state.withLock { $0.elements.isEmpty } }
 }
 
-@Suite("Sync client")
+@Suite("Sync client", .timeLimit(.minutes(Patience.minutes)))
 struct SyncClientTests {
     private static let database = DatabaseName(project: "demo")
     private static let everything = SyncClient.ListenOptions(
@@ -328,12 +340,7 @@ struct SyncClientTests {
             onProgress: { progress, error in
                 answers.put("bundle \(progress.state) \(error?.code.name ?? "")")
             })
-        await withCheckedContinuation { done in
-            DispatchQueue.global().async {
-                isReading.wait()
-                done.resume()
-            }
-        }
+        try await blocking { isReading.wait() }
         await terminate(client)
         var received: [String] = []
         for _ in 0..<4 { received.append(try #require(await answers.next())) }

@@ -26,7 +26,7 @@ import Testing
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func aConnectionToASilentServerIsClosed() throws {
         let (descriptor, port) = try Self.silentPort()
         defer { close(descriptor) }

@@ -1,11 +1,12 @@
 import HearthModel
+import HearthTestSupport
 import Testing
 
 @testable import HearthHTTPClient
 @testable import HearthTransport
 
 /// The parts without I/O.
-@Suite(.timeLimit(.minutes(2))) struct AnswerTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct AnswerTests {
     private func answer(_ lines: [String], body: [UInt8] = [], trailers: [String] = []) -> GRPCAnswerReader {
         var reader = GRPCAnswerReader(messageBytesMax: 100)
         for line in lines + [""] { Array((line + "\r\n").utf8).withUnsafeBytes { reader.readLine($0) } }

@@ -80,7 +80,7 @@ private final class Counts: Sendable {
     let ok = Atomic<Int>(0)
 }
 
-@Suite(.timeLimit(.minutes(2))) struct FailureTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct FailureTests {
     @Test func aRefusedConnectionIsUnavailable() async throws {
         let server = try makeServer()
         let port = server.port

@@ -81,7 +81,7 @@ private final class DepartingServer: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct GoAwayTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct GoAwayTests {
     @Test func aRefusedCallIsMadeAgain() async throws {
         let server = try DepartingServer(departures: 1)
         let transport = try Transport()

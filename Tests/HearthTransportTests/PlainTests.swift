@@ -13,7 +13,7 @@ final class ByteBox: Sendable {
     var string: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct PlainTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct PlainTests {
     private func request(_ server: NetworkServer, _ path: String, method: String = "GET") -> HTTPRequest {
         var request = HTTPRequest(method: method, url: "http://127.0.0.1:\(server.port)\(path)")
         request.proxy = .none

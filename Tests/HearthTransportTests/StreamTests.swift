@@ -5,7 +5,7 @@ import HearthTestSupport
 import HearthTransport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct StreamTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct StreamTests {
     @Test func tenThousandEchoesOneAtATime() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)

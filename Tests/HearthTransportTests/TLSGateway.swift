@@ -2,6 +2,7 @@ import COpenSSL
 import Glibc
 import HearthModel
 import HearthTestCertificates
+import HearthTestSupport
 import Synchronization
 
 /// A TLS server that forwards decrypted data to a plaintext server, and records the parameters of the handshake.
@@ -101,7 +102,8 @@ final class TLSGateway: Sendable {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         var carried = 0
         while true {
-            guard let ready = TestSocket.waitForEither(client, server, milliseconds: 60_000) else { return }
+            guard let ready = TestSocket.waitForEither(client, server, milliseconds: Int32(Patience.milliseconds))
+            else { return }
             if ready.0 {
                 repeat {
                     let count = SSL_read(session, &chunk, Int32(chunk.count))

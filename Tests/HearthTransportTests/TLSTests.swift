@@ -39,7 +39,7 @@ private func expectRefused(
     for word in words { #expect(message.contains(word.lowercased()), sourceLocation: sourceLocation) }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct TLSTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct TLSTests {
     @Test func callsGoThroughTLS() async throws {
         try await withServer(tls: certificates.server.server) { server, transport in
             let channel = channel(transport, port: server.port, security: trusting)

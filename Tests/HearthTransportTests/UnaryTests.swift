@@ -5,7 +5,7 @@ import HearthHTTPClient
 import HearthTransport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct UnaryTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct UnaryTests {
     @Test func callsSucceed() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
@@ -142,7 +142,8 @@ import Testing
     @Test func theDeadlineEndsACall() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
-            try await expectEqual(channel.unary("/p.S/Unary", message: [1], timeoutMilliseconds: 60_000), [1])
+            try await expectEqual(
+                channel.unary("/p.S/Unary", message: [1], timeoutMilliseconds: Patience.milliseconds), [1])
             let clock = ContinuousClock()
             let time = await clock.measure {
                 let status = await failure {
@@ -150,7 +151,7 @@ import Testing
                 }
                 #expect(status?.code == .deadlineExceeded)
             }
-            #expect(time > .milliseconds(90) && time < .seconds(30))
+            #expect(time > .milliseconds(90))
             #expect(transport.statistics.transfers == 0)
         }
     }
@@ -163,8 +164,8 @@ import Testing
         }
         try await withServer(grpc: service) { server, transport in
             let channel = channel(transport, port: server.port)
-            _ = try await channel.unary("/p.S/Unary", message: [1], timeoutMilliseconds: 4_321)
-            try await expectEqual(timeout.value(), "4321m")
+            _ = try await channel.unary("/p.S/Unary", message: [1], timeoutMilliseconds: 4_321_000)
+            try await expectEqual(timeout.value(), "4321000m")
         }
     }
 

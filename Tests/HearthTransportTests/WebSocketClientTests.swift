@@ -101,7 +101,7 @@ private func serve(
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct WebSocketClientTests {
+@Suite(.timeLimit(.minutes(Patience.minutes))) struct WebSocketClientTests {
     @Test(arguments: [false, true], [nil, 100]) func echoes(_ isSecure: Bool, _ threshold: Int?) async throws {
         let tls = isSecure ? Certificates.shared.server.server : nil
         let http = serve(WebSocketOptions(compressionThresholdBytes: threshold))

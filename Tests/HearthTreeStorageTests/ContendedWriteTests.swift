@@ -7,8 +7,6 @@ import HearthTree
 import Synchronization
 import Testing
 
-import Glibc
-
 @testable import HearthTreeStorage
 
 /// Writes that take long, while others continuously change the data that they depend on.
@@ -18,32 +16,6 @@ import Glibc
         func prepare(_ commit: TreeCommit, after: TreeView) { all.withLock { $0.append(commit) } }
         func publish() {}
         func discard() {}
-    }
-
-    /// Connections that write continuously, one write after the other.
-    private final class Crowd: Sendable {
-        private let isOver = Atomic(false)
-        private let inFlight = Atomic(0)
-        private let writes = Atomic(0)
-        let failures = Atomic(0)
-
-        func write(to database: TreeDatabase, connection: UInt64) {
-            inFlight.add(1, ordering: .relaxed)
-            let requester = Requester(account: 1, connection: connection, isAdministrator: false)
-            database.submit(TreeWrite((TreePath("other/k\(connection)"), 1)), for: requester) { [self] outcome in
-                writes.add(1, ordering: .relaxed)
-                if outcome.commit == nil { failures.add(1, ordering: .relaxed) }
-                if !isOver.load(ordering: .relaxed) { write(to: database, connection: connection) }
-                inFlight.subtract(1, ordering: .releasing)
-            }
-        }
-
-        /// - Returns: the number of answered writes.
-        func end() -> Int {
-            isOver.store(true, ordering: .relaxed)
-            while inFlight.load(ordering: .acquiring) > 0 { sched_yield() }
-            return writes.load(ordering: .relaxed)
-        }
     }
 
     /// Reads a location that is written whenever the guard is evaluated beside the writer.
@@ -95,7 +67,7 @@ import Glibc
     }
 
     /// Beside the writer it never ends in time; on the writer's thread no write comes between.
-    @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [1, 1000])
     func dataOfAGuardMayBeWrittenAllTheTime(nodes: Int) throws {
         var options = TreeWriterOptions()
         options.replacementNodesMin = 100
@@ -123,7 +95,7 @@ import Glibc
 
     /// A write with so many locations that the writer cannot evaluate its guard fails. No other write fails because of
     /// it.
-    @Test(.timeLimit(.minutes(1))) func aWriteThatIsGivenUpFailsAlone() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aWriteThatIsGivenUpFailsAlone() throws {
         var options = TreeWriterOptions()
         options.groupCostMax = 200
         options.judgeAgainStepsMax = options.judgeStepsMax
@@ -131,8 +103,9 @@ import Glibc
         defer { database.close() }
         try database.write(TreeWrite(("hot", 1)))
         // So many writes wait all the time that the guarded write is always among others.
-        let crowd = Crowd()
-        for number in 0..<100 { crowd.write(to: database, connection: UInt64(100 + number)) }
+        let crowd = ContinuousWrites(to: database, connections: 100..<200) { connection, _ in
+            TreeWrite((TreePath("other/k\(connection)"), 1))
+        }
         let overtaken = OvertakenGuard(database, hastyStepsMax: options.judgeStepsMax) { _ in true }
         // It costs more than theirs do; otherwise it would always be the first of a group.
         var write = TreeWrite(("mine", large(60)))
@@ -147,12 +120,12 @@ import Glibc
             }
         }
         #expect(crowd.end() > 100)
-        #expect(crowd.failures.load(ordering: .relaxed) == 0)
+        #expect(crowd.failures == 0)
     }
 
     /// A counter in a large write that other clients increment all the time doesn't prevent the write, and each
     /// increment is counted exactly once.
-    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [true, false])
     func aCounterInALargeWriteMayBeWrittenAllTheTime(isWide: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 100, records: 20)
         options.groupCostMax = 20
@@ -169,21 +142,17 @@ import Glibc
             changes.append(TreeChange(path: "count/n", node: increment))
             if isWide { changes.append(TreeChange(path: "ranked/.priority", node: increment)) }
             let before = try #require(database.read { try $0.value(at: "count/n")?.number })
-            let isDone = Atomic(false)
-            let outcome = Promise<TreeOutcome>()
+            let others = ContinuousWrites(to: database, connections: 2..<3) { _, _ in
+                TreeWrite(("count/n", increment))
+            }
             let requester = Requester(account: 1, connection: 1, isAdministrator: false)
-            database.submit(TreeWrite(changes: changes, nowMilliseconds: testNow), for: requester) {
-                isDone.store(true, ordering: .releasing)
-                outcome.give($0)
-            }
-            var others = 0
-            while !isDone.load(ordering: .acquiring) {
-                try database.write(TreeWrite(("count/n", increment)))
-                others += 1
-            }
-            #expect(outcome.wait().commit != nil)
-            #expect(others > 20)
-            #expect(try database.read { try $0.value(at: "count/n")?.number } == before + Double(others) + 1)
+            let (outcome, beside) = others.count(
+                beside: TreeWrite(changes: changes, nowMilliseconds: testNow), of: requester)
+            #expect(outcome.commit != nil)
+            #expect(beside > 20)
+            let count = others.end()
+            #expect(others.failures == 0)
+            #expect(try database.read { try $0.value(at: "count/n")?.number } == before + Double(count) + 1)
             if isWide { #expect(try database.read { try $0.priority(at: "ranked") } == .integer(Int64(round))) }
         }
         for commit in commits.all.withLock({ $0 }) { model = model.applying(commit.changes) }

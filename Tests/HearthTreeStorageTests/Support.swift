@@ -111,6 +111,67 @@ extension TreeDatabase {
     }
 }
 
+extension TreeDatabase {
+    /// Runs a body on the writer's thread, between two slices of a wide update: the first one that it makes from now on.
+    func whenMakingWideUpdate(_ body: @escaping @Sendable () -> Void) {
+        perform { [self] _ in if isMakingWideUpdate { body() } else { whenMakingWideUpdate(body) } }
+    }
+}
+
+/// Connections that write continuously. The answer of each write, on the writer's thread, submits the next one: so each
+/// connection has a write in the queue at every moment, however busy the machine is.
+final class ContinuousWrites: Sendable {
+    private let database: TreeDatabase
+    private let write: @Sendable (_ connection: UInt64, _ number: Int) -> TreeWrite
+    private let isOver = Atomic(false)
+    private let inFlight = Atomic(0)
+    private let answered = Atomic(0)
+    private let failed = Atomic(0)
+
+    /// - Parameter write: gets the number of writes that were answered before.
+    init(
+        to database: TreeDatabase, connections: Range<UInt64>,
+        _ write: @escaping @Sendable (_ connection: UInt64, _ number: Int) -> TreeWrite
+    ) {
+        self.database = database
+        self.write = write
+        for connection in connections { submit(connection) }
+    }
+
+    private func submit(_ connection: UInt64) {
+        inFlight.add(1, ordering: .relaxed)
+        let requester = Requester(account: 1, connection: connection, isAdministrator: false)
+        database.submit(write(connection, answered.load(ordering: .relaxed)), for: requester) { [self] outcome in
+            answered.add(1, ordering: .relaxed)
+            if outcome.commit == nil { failed.add(1, ordering: .relaxed) }
+            if !isOver.load(ordering: .relaxed) { submit(connection) }
+            inFlight.subtract(1, ordering: .releasing)
+        }
+    }
+
+    var failures: Int { failed.load(ordering: .relaxed) }
+
+    /// Makes another write, and counts those that are answered meanwhile.
+    func count(beside other: TreeWrite, of requester: Requester) -> (outcome: TreeOutcome, beside: Int) {
+        let end = Promise<(TreeOutcome, Int)>()
+        // On the writer's thread, so that nothing comes between what is counted and the other write.
+        database.perform { [self] _ in
+            let before = answered.load(ordering: .relaxed)
+            database.submit(other, for: requester) { [self] outcome in
+                end.give((outcome, answered.load(ordering: .relaxed) - before))
+            }
+        }
+        return end.wait()
+    }
+
+    /// - Returns: the number of answered writes.
+    func end() -> Int {
+        isOver.store(true, ordering: .relaxed)
+        while inFlight.load(ordering: .acquiring) > 0 { sched_yield() }
+        return answered.load(ordering: .relaxed)
+    }
+}
+
 extension TreeWriterOptions {
     /// Nearly every write is made in slices, of a few records each.
     static func sliced(nodes: Int = 3, records: Int = 2) -> TreeWriterOptions {

@@ -51,7 +51,7 @@ import Testing
     }
 
     /// One connection sends as many writes as are accepted, while the writer is blocked.
-    @Test(.timeLimit(.minutes(1))) func aClientThatFillsItsShareBlocksNobody() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aClientThatFillsItsShareBlocksNobody() throws {
         let store = FaultyStore()
         let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         defer { database.close() }

@@ -38,7 +38,9 @@ import Testing
     }
 
     /// An undecided condition makes its connection's jobs wait; the write of another connection fails meanwhile.
-    @Test(.timeLimit(.minutes(1)), arguments: 0..<40) func everyJobIsPerformedBesideWritesThatFail(operation: Int)
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: 0..<40) func everyJobIsPerformedBesideWritesThatFail(
+        operation: Int
+    )
         throws
     {
         var options = TreeWriterOptions()
@@ -68,7 +70,7 @@ import Testing
     }
 
     /// A job that waits for a write is also answered when the database is closed.
-    @Test(.timeLimit(.minutes(1))) func heldJobsArePerformedAtTheEnd() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func heldJobsArePerformedAtTheEnd() throws {
         var options = TreeWriterOptions()
         options.compareBytesMax = 200
         // No computation beside the writer ever ends.
@@ -96,7 +98,7 @@ import Testing
     }
 
     /// The disk is full when the rest of a large write must be deleted, and no write follows.
-    @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsDeletedWithoutAnotherWrite() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func theRestOfALargeWriteIsDeletedWithoutAnotherWrite() throws {
         final class Watcher: TreeObserver {
             let store: FaultyStore
             let planned = Atomic(0)

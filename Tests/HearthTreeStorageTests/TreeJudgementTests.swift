@@ -64,7 +64,7 @@ import Testing
         if case .failed(let status) = outcome { status.code == .permissionDenied } else { false }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [1, 1000])
     func othersWriteWhileAGuardIsEvaluated(nodes: Int) throws {
         let database = database
         let slow = SlowGuard { before, after, _ in
@@ -82,7 +82,7 @@ import Testing
         #expect(try database.read { try $0.node(at: "big") } == large(nodes))
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
+    @Test(.timeLimit(.minutes(Patience.minutes)), arguments: [1, 1000])
     func aGuardIsEvaluatedAgainWhenItsDataChanged(nodes: Int) throws {
         let database = database
         try database.write(TreeWrite(("open", true)))
@@ -96,7 +96,7 @@ import Testing
         #expect(try !database.read { try $0.exists(at: "big") })
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func aGuardIsNotEvaluatedAgainWhenItsReadsAreTheSame() throws {
         let database = database
         try database.write(TreeWrite(("users", tree("{\"a\":{\"name\":1},\"b\":2}"))))
@@ -112,7 +112,7 @@ import Testing
         #expect(slow.count.load(ordering: .relaxed) == 1)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func changedRulesAreEvaluatedAgain() throws {
         let slow = Mutex<SlowGuard?>(nil)
         let treeGuard = SlowGuard { _, _, number in
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// The data that it reads changes every time: it ends, and blocks no other write.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func aWriteIsGivenUpInTheEnd() throws {
         let database = database
         let slow = SlowGuard { before, _, number in
@@ -142,7 +142,7 @@ import Testing
     }
 
     /// Increments are computed on the version on which the guard is evaluated.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func aGuardSeesTheIncrementThatIsMade() throws {
         let database = database
         try database.write(TreeWrite(("n", 1)))
@@ -155,7 +155,7 @@ import Testing
         #expect(try database.read { try $0.value(at: "n") } == .integer(11))
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(Patience.minutes)))
     func aFailedGroupDoesNotPreventTheWrite() throws {
         try database.write(TreeWrite(("a", 1)))
         let failing = database

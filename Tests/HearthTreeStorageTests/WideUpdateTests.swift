@@ -109,31 +109,19 @@ import Glibc
         let store = FaultyStore()
         let database = try open(store, options)
         defer { database.close() }
-        let bystander = Requester(account: 1, connection: 2, isAdministrator: false)
         let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
         let values: [(Int) -> Node] = [
             { Node(.integer(Int64($0))) }, { $0 % 2 == 0 ? .empty : "other" }, { _ in .empty },
         ]
         for (number, value) in values.enumerated() {
             store.changesMax.store(0, ordering: .relaxed)
-            let isDone = Atomic(false)
-            let large = Promise<TreeOutcome>()
-            database.submit(update(count, value), for: attacker) { outcome in
-                isDone.store(true, ordering: .releasing)
-                large.give(outcome)
+            let others = ContinuousWrites(to: database, connections: 2..<3) { _, count in
+                TreeWrite((TreePath("wide/other/\(count % 7)"), Node(.integer(Int64(count)))))
             }
-            var beside = 0
-            while !isDone.load(ordering: .acquiring) {
-                let promise = Promise<TreeOutcome>()
-                database.submit(
-                    TreeWrite((TreePath("wide/other/\(beside % 7)"), Node(.integer(Int64(beside))))), for: bystander
-                ) {
-                    promise.give($0)
-                }
-                #expect(promise.wait().commit != nil)
-                beside += 1
-            }
-            #expect(large.wait().commit != nil)
+            let (outcome, beside) = others.count(beside: update(count, value), of: attacker)
+            #expect(outcome.commit != nil)
+            _ = others.end()
+            #expect(others.failures == 0)
             #expect(beside > count / 100, "only \(beside) small writes were made beside the wide one")
             database.finishSettling()
             #expect(store.changesMax.load(ordering: .relaxed) <= 4 * 50 + 20, "update \(number)")
@@ -203,7 +191,7 @@ import Glibc
     }
 
     /// A write that replaces a location above much of a wide write doesn't wait for it: the wide one is made again.
-    @Test(.timeLimit(.minutes(1))) func aWriteAboveAWideOneComesBeforeIt() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aWriteAboveAWideOneComesBeforeIt() throws {
         var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
         options.groupCostMax = 20
         let database = try open(try LastingStore(.memory), options)
@@ -214,14 +202,19 @@ import Glibc
         let wide = Promise<TreeOutcome>()
         database.submit(update(count) { _ in 1 }, for: attacker) { wide.give($0) }
         // The location above is written as soon as the wide write is being made, and once more when it is made again.
-        var last: Int64 = 0
-        for number in 0..<2 {
-            while !database.isMakingWideUpdate { sched_yield() }
-            let above = Promise<TreeOutcome>()
-            let write = TreeWrite(("wide", Node(children: [(TreeKey("mine"), Node(.integer(Int64(number))))])))
-            database.submit(write, for: bystander) { above.give($0) }
-            last = try #require(above.wait().commit).version
+        let above = [Promise<TreeOutcome>(), Promise<TreeOutcome>()]
+        @Sendable func write(_ number: Int) {
+            database.whenMakingWideUpdate {
+                let mine = Node(children: [(TreeKey("mine"), Node(.integer(Int64(number))))])
+                database.submit(TreeWrite(("wide", mine)), for: bystander) { outcome in
+                    if number == 0 { write(1) }
+                    above[number].give(outcome)
+                }
+            }
         }
+        write(0)
+        #expect(above[0].wait().commit != nil)
+        let last = try #require(above[1].wait().commit).version
         let version = try #require(wide.wait().commit).version
         #expect(last < version)
         var wanted = Node.empty.applying(update(count) { _ in 1 }.changes)
@@ -232,33 +225,21 @@ import Glibc
     }
 
     /// A wide write that others overtake repeatedly fails, and leaves no records behind.
-    @Test(.timeLimit(.minutes(1))) func aWideWriteIsGivenUpWhenTheDataChangesTooFast() throws {
+    @Test(.timeLimit(.minutes(Patience.minutes))) func aWideWriteIsGivenUpWhenTheDataChangesTooFast() throws {
         var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
         options.groupCostMax = 20
         let store = try LastingStore(.memory)
         let database = try open(store, options)
         defer { database.close() }
         let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
-        let isDone = Atomic(false)
-        let wide = Promise<TreeOutcome>()
-        database.submit(update(10_000) { _ in 1 }, for: attacker) { outcome in
-            isDone.store(true, ordering: .releasing)
-            wide.give(outcome)
-        }
-        var writes = 0
-        while !isDone.load(ordering: .acquiring) {
-            guard database.isMakingWideUpdate else {
-                sched_yield()
-                continue
-            }
-            writes += 1
-            try database.write(TreeWrite(("wide", 5)))
-        }
-        guard case .failed(TreeWriter.tooFast) = wide.wait() else {
+        let others = ContinuousWrites(to: database, connections: 2..<3) { _, _ in TreeWrite(("wide", 5)) }
+        let (outcome, beside) = others.count(beside: update(10_000) { _ in 1 }, of: attacker)
+        _ = others.end()
+        guard case .failed(TreeWriter.tooFast) = outcome else {
             Issue.record("the wide write was made")
             return
         }
-        #expect(writes >= Limits.treeAttemptsMax)
+        #expect(beside >= Limits.treeAttemptsMax)
         database.finishSettling()
         let other = MemoryStore()
         let fresh = try open(other, TreeWriterOptions())

@@ -14,7 +14,7 @@ struct EventSenderTests {
     init() { sender = EventSender() }
 
     private func send(
-        to url: String, timeoutMilliseconds: Int = 60_000, secret: String? = nil, attempt: Int = 1
+        to url: String, timeoutMilliseconds: Int = Patience.milliseconds, secret: String? = nil, attempt: Int = 1
     ) -> Delivery.Answer {
         let answer = Promise<Delivery.Answer>()
         let target = EventSender.Target(url: url, secret: secret, timeoutMilliseconds: timeoutMilliseconds)
@@ -22,7 +22,9 @@ struct EventSenderTests {
         return answer.wait()
     }
 
-    private func answer(_ bytes: String, keeps: Bool = false, timeoutMilliseconds: Int = 60_000) -> Delivery.Answer {
+    private func answer(_ bytes: String, keeps: Bool = false, timeoutMilliseconds: Int = Patience.milliseconds)
+        -> Delivery.Answer
+    {
         let endpoint = ScriptedEndpoint { connection, _ in
             connection.write(bytes)
             return keeps
@@ -167,7 +169,7 @@ struct EventSenderTests {
             connection.waitForEnd()
             return false
         }
-        guard case .failed(let failure, nil) = send(to: endpoint.url, timeoutMilliseconds: 300) else {
+        guard case .failed(let failure, nil) = send(to: endpoint.url, timeoutMilliseconds: 2_000) else {
             return #expect(Bool(false))
         }
         #expect(failure.kind == .timeout)

@@ -21,10 +21,9 @@ package final class Promise<Value: Sendable>: Sendable {
 
     package var isGiven: Bool { value.withLock { $0 != nil } }
 
-    /// - Parameter seconds: after which the test fails, so that a deadlock can't hang the run. Long: some tests wait
-    ///   for the locks of many others, under ThreadSanitizer beside other suites.
+    /// - Parameter seconds: after which the test fails, so that a deadlock can't hang the run.
     @discardableResult
-    package func wait(seconds: Int = 600) -> Value {
+    package func wait(seconds: Int = Patience.seconds) -> Value {
         guard given.wait(timeout: .now() + .seconds(seconds)) == .success else {
             fatalError("waited \(seconds) s in vain")
         }

@@ -1,4 +1,3 @@
-import Dispatch
 import HearthConcurrency
 import Synchronization
 
@@ -14,10 +13,11 @@ package func inThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) 
     for thread in threads { thread.join() }
 }
 
-/// Runs code that blocks outside of Swift's pool of threads.
+/// Runs code that blocks in a thread of its own: not in Swift's pool, and not in one of Dispatch, which begins more
+/// threads only a few at a time while the machine is busy, and which code under test may need meanwhile.
 package func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
+        testThread { continuation.resume(with: Swift.Result { try body() }) }.detach()
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HearthTestSupport
 import Synchronization
 
 /// The test program `hearth-test-client` in a process of its own.
@@ -46,7 +47,7 @@ final class Program: Sendable {
     /// Waits until the program has printed so many lines, or has ended.
     func wait(lines count: Int) throws {
         while state.withLock({ !$0.isAtEnd && $0.lineCount < count }) {
-            if changed.wait(timeout: .now() + .seconds(60)) == .timedOut {
+            if changed.wait(timeout: .now() + .seconds(Patience.seconds)) == .timedOut {
                 throw Waiting.TimedOut(description: "the program printed \(state.withLock { $0.lineCount }) lines")
             }
         }

@@ -1,9 +1,10 @@
 import Foundation
+import HearthTestSupport
 import Synchronization
 
-/// Waits for other threads: conditions are checked repeatedly, up to a limit that is long enough for slow machines.
+/// Waits for other threads: conditions are checked repeatedly.
 enum Waiting {
-    static let limit = Duration.seconds(60)
+    static let limit = Duration.seconds(Patience.seconds)
     private static let pause = Duration.milliseconds(5)
 
     struct TimedOut: Error, CustomStringConvertible {

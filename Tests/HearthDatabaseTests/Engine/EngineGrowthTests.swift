@@ -1,4 +1,3 @@
-import Glibc
 import HearthModel
 import HearthTestSupport
 import HearthTree
@@ -348,15 +347,9 @@ final class GrowthBench {
     }
 
     func measure(if isWanted: Bool = true, _ body: () throws -> Void) rethrows {
-        let start = Self.now()
+        let start = threadSeconds()
         try body()
-        if isWanted { seconds += Self.now() - start }
-    }
-
-    private static func now() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        if isWanted { seconds += threadSeconds() - start }
     }
 
     @discardableResult
