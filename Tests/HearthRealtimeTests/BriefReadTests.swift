@@ -106,9 +106,11 @@ import Testing
         #expect(number(of: client.take(2), containing: #""s":"ok""#) == 1)
         // Without an index the keys of all children are kept.
         #expect(windows.usedBytes > 20_000 * 90)
-        // There is no memory for a second one: its client is disconnected, and reconnects.
+        // There is no memory for a second one, which fails alone.
         client.request(2, "q", #"{"p":"large","q":{"i":"n","l":2,"vf":"l"},"t":2,"h":""}"#)
-        while client.fault == nil { site.settle() }
+        let refused = client.take(1)
+        #expect(refused.first?.contains(#""r":2,"b":{"s":"too_big""#) == true, "\(refused)")
+        #expect(client.fault == nil)
         client.end()
         while windows.usedBytes > 0 { site.settle() }
     }
