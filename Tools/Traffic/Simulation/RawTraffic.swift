@@ -27,12 +27,14 @@ package enum RawTraffic {
             for start in stride(from: 0, to: bytes.count, by: pieceBytes) {
                 guard !end.isClosed else { break }
                 Array(bytes[start..<min(bytes.count, start + pieceBytes)]).withUnsafeBytes { there.put($0) }
-                tick(server, end, back, &nanoseconds)
+                nanoseconds += 1_000_000
+                tick(server, end, back)
             }
             there.isFinished = true
             // Longer than the time for which a connection lingers.
             for _ in 0..<ticksMax where server.statistics.connectionsOpen > 0 {
-                tick(server, end, back, &nanoseconds)
+                nanoseconds += 1_000_000
+                tick(server, end, back)
             }
         }
         let statistics = server.statistics
@@ -59,10 +61,7 @@ package enum RawTraffic {
         return limits
     }
 
-    private static func tick(
-        _ server: SimulatedServer, _ end: SimulatedEnd, _ back: SimulatedPipe, _ nanoseconds: inout UInt64
-    ) {
-        nanoseconds += 1_000_000
+    private static func tick(_ server: SimulatedServer, _ end: SimulatedEnd, _ back: SimulatedPipe) {
         server.loop.simulateTick { end.report() }
         withUnsafeTemporaryAllocation(byteCount: max(1, back.count), alignment: 1) { buffer in
             if let base = buffer.baseAddress { back.take(back.count, to: base) }
