@@ -186,7 +186,8 @@ def reset(peer: Peer) -> None:
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
-#: What becomes of the event: None when it is acknowledged, else the status of its failure.
+#: What becomes of the event: None when it is acknowledged, else the status of its failure. Each endpoint closes the
+#: connection after its answer, and a good one says so: else the next request may be sent at that moment, and is cut.
 CASES: dict[str, tuple[Behaviour, Any]] = {
     "never answers": (never, "timeout"),
     "never reads": (never_read, "timeout"),
@@ -216,11 +217,12 @@ CASES: dict[str, tuple[Behaviour, Any]] = {
     "until the end": (answer(OK + b"connection: close\r\n\r\nok"), None),
     "interim answers first": (
         answer(
-            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n" + OK + b"content-length: 0\r\n\r\n"
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n"
+            + (OK + b"connection: close\r\ncontent-length: 0\r\n\r\n")
         ),
         None,
     ),
-    "204": (answer(b"HTTP/1.1 204 No Content\r\n\r\n"), None),
+    "204": (answer(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"), None),
 }
 
 
