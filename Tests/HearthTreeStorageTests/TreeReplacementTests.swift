@@ -286,14 +286,14 @@ import Testing
 /// A store whose operations can be cut off, as at the end of a process; its data remains.
 final class SeveredStore: Store {
     private let inner: any Store
-    private let isSevered = Atomic(false)
+    private let writesLeft = Atomic(Int.max)
 
     init(_ inner: any Store) { self.inner = inner }
 
-    func sever() { isSevered.store(true, ordering: .sequentiallyConsistent) }
+    func sever(afterWrites count: Int = 0) { writesLeft.store(count, ordering: .sequentiallyConsistent) }
 
     private func check() throws(Status) {
-        if isSevered.load(ordering: .sequentiallyConsistent) { throw .unavailable("The process has ended.") }
+        if writesLeft.load(ordering: .sequentiallyConsistent) <= 0 { throw .unavailable("The process has ended.") }
     }
 
     func snapshot() throws(Status) -> any Snapshot {
@@ -305,6 +305,7 @@ final class SeveredStore: Store {
         try inner.write { transaction throws(Status) in
             let result = try body(transaction)
             try check()
+            writesLeft.subtract(1, ordering: .sequentiallyConsistent)
             return result
         }
     }
