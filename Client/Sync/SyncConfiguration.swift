@@ -1,4 +1,3 @@
-import Foundation
 import HearthModel
 
 /// The cache and the callbacks of a `SyncClient`.
@@ -21,13 +20,13 @@ package struct SyncConfiguration: Sendable {
     /// contain writes that never reached the server, so the user should be informed. The default writes to standard
     /// error.
     package var onDamage: @Sendable (CacheDamage) -> Void = { damage in
-        FileHandle.standardError.write(Data((damage.message + "\n").utf8))
+        StandardStream.error(damage.message)
     }
 
     /// Called with warnings for developers: a listen was rejected, or the server cannot be reached. It runs on the
     /// engine's thread. The default writes to standard error.
     package var onWarning: @Sendable (String) -> Void = { warning in
-        FileHandle.standardError.write(Data((warning + "\n").utf8))
+        StandardStream.error(warning)
     }
 
     package init(database: DatabaseName, appName: String, cache: Cache) {

@@ -28,6 +28,12 @@ import Testing
         print("Ends, secure: \(isSecure): \(ends)")
     }
 
+    /// The app's messages are lost then, not the app.
+    @Test func `messages for a full disk do not end a program`() async throws {
+        let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+        #expect(try await Program(["log"], standardError: full).end() == "exit 0")
+    }
+
     // MARK: Writes
 
     enum Product: String, CaseIterable { case firestore, database }

@@ -1,4 +1,5 @@
 import Glibc
+import HearthModel
 import Synchronization
 
 /// The two streams of a program, without the buffers and the shared state of the C library.
@@ -23,18 +24,10 @@ package enum Output {
     }
 
     private static func write(_ string: String, to descriptor: Int32) {
-        var bytes = Array(string.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            if count <= 0 {
-                // Of standard error nobody can be notified.
-                if descriptor == STDOUT_FILENO {
-                    _ = firstError.compareExchange(expected: 0, desired: count < 0 ? errno : EIO, ordering: .relaxed)
-                }
-                return
-            }
-            bytes = bytes.dropFirst(count)
+        let error = StandardStream.write(string, to: descriptor)
+        // Of standard error nobody can be notified.
+        if error != 0, descriptor == STDOUT_FILENO {
+            _ = firstError.compareExchange(expected: 0, desired: error, ordering: .relaxed)
         }
     }
 }

@@ -1,5 +1,5 @@
-import Foundation
 import HearthApp
+import HearthModel
 
 /// The library's log on standard error: warnings, and details after `Database.setLoggingEnabled(true)`, unless the
 /// program set another level (`FirebaseConfiguration`).
@@ -17,6 +17,6 @@ enum Log {
     }
 
     private static func write(_ level: String, _ message: String) {
-        FileHandle.standardError.write(Data("[FirebaseDatabase] \(level): \(message)\n".utf8))
+        StandardStream.error("[FirebaseDatabase] \(level): \(message)")
     }
 }

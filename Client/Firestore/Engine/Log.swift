@@ -1,4 +1,4 @@
-internal import Foundation
+internal import HearthModel
 
 /// The library's messages on standard error: warnings, and details after `Firestore.enableLogging(true)`, unless the
 /// program set another level (`FirebaseConfiguration`).
@@ -16,6 +16,6 @@ enum Log {
     }
 
     private static func write(_ level: String, _ message: String) {
-        FileHandle.standardError.write(Data("[FirebaseFirestore] \(level): \(message)\n".utf8))
+        StandardStream.error("[FirebaseFirestore] \(level): \(message)")
     }
 }

@@ -15,7 +15,9 @@ final class Program: Sendable {
     private let changed = DispatchSemaphore(value: 0)
     private let ended = Mutex(false)
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    init(
+        _ arguments: [String], environment: [String: String] = [:], standardError: FileHandle = .nullDevice
+    ) throws {
         let process = Process()
         // Beside the tests.
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -25,7 +27,7 @@ final class Program: Sendable {
         process.standardInput = FileHandle.nullDevice
         let output = Pipe()
         process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
+        process.standardError = standardError
         self.process = process
         process.terminationHandler = { [self] _ in ended.withLock { $0 = true } }
         try process.run()

@@ -6,6 +6,7 @@ import HearthFirestore
 ///
 ///     hearth-test-client end SEED HOST:PORT tls|plain FOLDER
 ///     hearth-test-client write firestore|database APP RUN THREADS FOLDER [COUNT]
+///     hearth-test-client log
 let arguments = Array(CommandLine.arguments.dropFirst())
 switch arguments.first {
 case "end" where arguments.count == 5:
@@ -17,6 +18,7 @@ case "write" where arguments.count >= 6:
         product: arguments[1], app: arguments[2], run: arguments[3], threads: Int(arguments[4]) ?? 1,
         folder: arguments[5], count: arguments.count > 6 ? Int(arguments[6]) : nil
     ).start()
+case "log": LoggingProgram().start()
 default:
     FileHandle.standardError.write(Data("hearth-test-client: unknown arguments\n".utf8))
     exit(64)
