@@ -34,13 +34,12 @@ class Run:
 
     def lanes(self, served: Served) -> list[tuple[str, Any]]:
         kinds: list[tuple[str, Any]] = [("HTTP/2", http2.Lane)] * 4 + [("HTTP/1.1", http1.Lane)] * 2
-        if not served.secure:
-            kinds += [
-                ("WebSocket", realtime.SocketLane),
-                ("long polling", realtime.PollLane),
-                ("event stream", realtime.EventLane),
-                ("WebChannel", web.Lane),
-            ]
+        kinds += [
+            ("WebSocket", realtime.SocketLane),
+            ("long polling", realtime.PollLane),
+            ("event stream", realtime.EventLane),
+            ("WebChannel", web.Lane),
+        ]
         return [(name, kind(served, self.seed, number)) for number, (name, kind) in enumerate(kinds)]
 
     def _drive(self, served: Served, name: str, lane: Any, until: float) -> None:

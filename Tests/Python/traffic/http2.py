@@ -127,13 +127,13 @@ class Lane:
     # One connection
 
     def run(self, until: float) -> None:
-        while time.monotonic() < until:
+        while time.monotonic() < until or not self.counts["whole"]:
             self._connect()
             begun = time.monotonic()
             steps = self.chance.randrange(30, 400) * (3 if self.is_solitary else 1)
             try:
                 for _ in range(steps):
-                    if time.monotonic() > min(until, begun + CONNECTION_SECONDS):
+                    if time.monotonic() > min(until, begun + CONNECTION_SECONDS) and (self.streams or self.counts["whole"]):
                         break
                     self._act()
                     self._move()
