@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from traffic import http1, http2, realtime, web
+from traffic import http1, http2, realtime, streams, web
 from traffic.served import Finding, Served
 
 #: How long after the end of a run a lane may need for what is open.
@@ -26,8 +26,9 @@ def cause(log: str) -> str:
 
 
 class Run:
-    def __init__(self, seed: int, seconds: float) -> None:
+    def __init__(self, seed: int, seconds: float, only: str = "") -> None:
         self.seed = seed
+        self.only = only
         self.seconds = seconds
         self.findings: list[str] = []
         self.failed = threading.Event()
@@ -39,8 +40,9 @@ class Run:
             ("long polling", realtime.PollLane),
             ("event stream", realtime.EventLane),
             ("WebChannel", web.Lane),
+            ("Listen and Write", streams.Lane),
         ]
-        return [(name, kind(served, self.seed, number)) for number, (name, kind) in enumerate(kinds)]
+        return [(name, kind(served, self.seed, number)) for number, (name, kind) in enumerate(kinds) if self.only in name]
 
     def _drive(self, served: Served, name: str, lane: Any, until: float) -> None:
         try:
@@ -112,9 +114,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="traffic", description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 48))
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--only", metavar="NAME", default="", help="only lanes whose name contains this; their choices stay the same")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    sys.exit(0 if Run(options.seed, options.seconds).run() else 1)
+    sys.exit(0 if Run(options.seed, options.seconds, options.only).run() else 1)
 
 
 main()

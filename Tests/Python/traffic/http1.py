@@ -182,7 +182,9 @@ class Lane:
 
     def _put(self) -> tuple[bytes, str, Any]:
         path = f"v{self.chance.randrange(PATHS)}"
-        value = self.tree.get(path) or letters(self.chance.randrange(1 << 20), size(self.chance))
+        value = self.tree.get(path)
+        if value is None:
+            value = letters(self.chance.randrange(1 << 20), size(self.chance))
 
         def check(status: str, answer: bytes) -> None:
             if status != "200" or json.loads(answer) != value:
