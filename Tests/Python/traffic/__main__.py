@@ -12,11 +12,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from support.patience import PATIENCE
 from traffic import http1, http2, realtime, streams, web
 from traffic.served import Finding, Served
 
-#: How long after the end of a run a lane may need for what is open.
-OVERTIME_SECONDS = 120.0
+#: How long after the end of a run a lane may need for what is open: only a hang takes so long.
+OVERTIME_SECONDS = PATIENCE
 
 
 def cause(log: str) -> str:
@@ -91,9 +92,10 @@ class Run:
         if not self.failed.is_set():
             for served in servers:
                 try:
-                    served.check_end()
+                    served.check_end(is_used=not self.only)
                 except Finding as finding:
                     self.findings.append(str(finding))
+            self.findings += [f"{served.name}, {name}: it did nothing" for served, name, lane in driven if not lane.counts["whole"]]
         print(f"after {time.monotonic() - until + self.seconds:.0f} s")
         self._report(servers, driven)
         return not self.findings

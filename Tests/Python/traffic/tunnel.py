@@ -8,6 +8,7 @@ import selectors
 import socket
 import ssl
 import threading
+import time
 from contextlib import suppress
 
 from traffic.served import Served
@@ -15,8 +16,10 @@ from traffic.served import Served
 #: What waits in one direction. Then its reader waits, as with a real connection.
 WAITING_BYTES_MAX = 64 << 10
 READ_BYTES_MAX = 32 << 10
-#: How many bytes of a direction come in pieces of a few bytes: a head must be complete within 10 seconds.
+#: How many bytes of a direction come in pieces of a few bytes, and how long: a head must be complete within 10 seconds, also where
+#: the machine is slow.
 FEW_BYTES = 1_500
+FEW_SECONDS = 3.0
 WAIT_SECONDS = 40.0
 
 
@@ -78,6 +81,7 @@ class _Connection:
         self.far = _End(far)
         self.pace = chance.choice(["all", "all", "any", "few"])
         self.few = {self.near: FEW_BYTES, self.far: FEW_BYTES}
+        self.few_until = time.monotonic() + FEW_SECONDS
         self.chance = chance
 
     def other(self, end: _End) -> _End:
@@ -85,7 +89,7 @@ class _Connection:
 
     def length(self, end: _End) -> int:
         """Of the next piece."""
-        if self.pace == "few" and self.few[end] > 0:
+        if self.pace == "few" and self.few[end] > 0 and time.monotonic() < self.few_until:
             length = self.chance.randrange(1, 9)
             self.few[end] -= length
             return length
