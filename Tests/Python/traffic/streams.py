@@ -307,7 +307,9 @@ class Lane(http2.Lane):
 
         def arrived(stream: Stream) -> None:
             for message in stream.take_messages():
-                self._heard(life, ListenResponse.FromString(message))
+                # One that is ended may still bring some, which its client drops.
+                if self.listening is stream:
+                    self._heard(life, ListenResponse.FromString(message))
 
         def lost() -> None:
             if self.listening is stream:
