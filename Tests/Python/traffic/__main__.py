@@ -43,7 +43,8 @@ class Run:
             ("WebChannel", web.Lane),
             ("Listen and Write", streams.Lane),
         ]
-        return [(name, kind(served, self.seed, number)) for number, (name, kind) in enumerate(kinds) if self.only in name]
+        chosen = [(number, name, kind) for number, (name, kind) in enumerate(kinds) if self.only in name]
+        return [(name, kind(served, self.seed, number)) for number, name, kind in chosen]
 
     def _drive(self, served: Served, name: str, lane: Any, until: float) -> None:
         try:
@@ -95,7 +96,10 @@ class Run:
                     served.check_end(is_used=not self.only)
                 except Finding as finding:
                     self.findings.append(str(finding))
-            self.findings += [f"{served.name}, {name}: it did nothing" for served, name, lane in driven if not lane.counts["whole"]]
+            idle = [f"{served.name}, {name}" for served, name, lane in driven if not lane.counts["whole"]]
+            self.findings += [f"{name}: it did nothing" for name in idle]
+            if not driven:
+                self.findings.append(f"no lane has a name with {self.only!r}")
         print(f"after {time.monotonic() - until + self.seconds:.0f} s")
         self._report(servers, driven)
         return not self.findings
@@ -116,7 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="traffic", description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 48))
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--only", metavar="NAME", default="", help="only lanes whose name contains this; their choices stay the same")
+    parser.add_argument(
+        "--only", metavar="NAME", default="", help="only lanes whose name contains this; their choices stay the same"
+    )
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     sys.exit(0 if Run(options.seed, options.seconds, options.only).run() else 1)

@@ -113,7 +113,8 @@ class Served:
     def check_end(self, *, is_used: bool) -> None:
         """After the last client: nothing may be held. Once all databases have been used every level is there."""
         names = [name for name, _ in self.metrics()]
-        if is_used and (missing := [level for level in (*LEVELS, CONNECTIONS) if not any(name.startswith(level) for name in names)]):
+        missing = [level for level in (*LEVELS, CONNECTIONS) if not any(name.startswith(level) for name in names)]
+        if is_used and missing:
             raise Finding(f"{self.name}: /metrics has no {missing}")
         deadline = time.monotonic() + SETTLE_SECONDS
         while held := self.held():

@@ -1,8 +1,8 @@
 """Listen and Write over gRPC, on connections whose windows and bytes are in the hand of chance.
 
-A lane has one collection after another. Each is created, changed by a Write stream and by REST, listened to by several targets, and
-emptied; streams and connections are cut at any byte meanwhile, and resumed. Then the judge of `support.snapshots` compares each
-snapshot with the result of the commits up to its time.
+A lane has one collection after another. Each is created, changed by a Write stream and by REST, listened to by several
+targets, and emptied; streams and connections are cut at any byte meanwhile, and resumed. Then the judge of
+`support.snapshots` compares each snapshot with the result of the commits up to its time.
 """
 
 from __future__ import annotations

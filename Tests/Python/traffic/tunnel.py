@@ -1,4 +1,4 @@
-"""The network between ordinary clients and a server: pieces of any size, and TLS although the clients have plain sockets."""
+"""The network between clients with plain sockets and a server: pieces of any size, and TLS."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from traffic.served import Served
 #: What waits in one direction. Then its reader waits, as with a real connection.
 WAITING_BYTES_MAX = 64 << 10
 READ_BYTES_MAX = 32 << 10
-#: How many bytes of a direction come in pieces of a few bytes, and how long: a head must be complete within 10 seconds, also where
-#: the machine is slow.
+#: How many bytes of a direction come in pieces of a few bytes, and how long: a head must be complete within 10 seconds,
+#: also where the machine is slow.
 FEW_BYTES = 1_500
 FEW_SECONDS = 3.0
 WAIT_SECONDS = 40.0
