@@ -135,7 +135,7 @@ fuzz: setup-build
 traffic: setup
 	$(RELEASE)
 	$(subst --product hearth,--product hearth-traffic,$(RELEASE))
-	@$(TIMED) "random traffic" Tools/scripts/traffic.sh "$$($(RELEASE) --show-bin-path)" "$(SECONDS)" "$(VENV)"
+	@TIMED_MINUTES=$$(($(SECONDS) / 60 + 30)) $(TIMED) "random traffic" Tools/scripts/traffic.sh "$$($(RELEASE) --show-bin-path)" "$(SECONDS)" "$(VENV)"
 
 traffic-sanitized: setup
 	@Tools/scripts/traffic.sh --sanitized "$(SECONDS)" "$(VENV)"

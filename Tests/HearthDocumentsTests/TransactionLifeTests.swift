@@ -130,6 +130,20 @@ import Testing
         #expect(statusOf { () throws(Status) in _ = try database.view(atVersion: then) } == Database.cleared)
     }
 
+    /// A client that reconnects is shown a version that it knows, while a later commit is already visible.
+    @Test func aPastVersionHasNoEarlierReadTimeThanTheOneThatWasGivenOut() throws {
+        clock.advance(seconds: 10)
+        let version = try database.view().version
+        let given = try database.view().readTime
+        #expect(given.microseconds > version)
+        clock.advance(seconds: 10)
+        let next = try database.commit([set("c/a", 10)]).commitTime
+        let latest = try database.view(atVersion: version).latestReadTime()
+        #expect(latest >= given && latest < next)
+        #expect(try number("c/a", database.pastView(at: latest)) == 1)
+        #expect(try database.view().latestReadTime() >= next)
+    }
+
     /// The store may have been idle for longer than its history reaches, or be new, when the first commit is under way.
     @Test(arguments: [false, true]) func readTimesAreCurrentWhileCommitsAreUnderWay(_ hadCommits: Bool) throws {
         let store = FaultyStore()

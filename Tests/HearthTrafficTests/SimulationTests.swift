@@ -16,12 +16,19 @@ import Testing
     @Test(arguments: [139 as UInt64])
     func whatWasFoundStaysMended(seed: UInt64) throws {
         let counts = try TrafficSimulation(Choices(seed: seed)).run(steps: 300)
-        #expect(counts.completed > 0)
+        #expect(!counts.whole.isEmpty)
+    }
+
+    @Test func aRunInWhichAProtocolDoesNothingFails() throws {
+        let failure = #expect(throws: TrafficFailure.self) {
+            try TrafficEpisodes.run(from: 1, kinds: [.http1], eachWithin: 300) { $0.steps >= 300 }
+        }
+        #expect(failure?.description == "nothing was done over HTTP/2, gRPC, WebSocket")
     }
 
     @Test func anEpisodeCanBeRepeated() throws {
         let first = try TrafficSimulation(Choices(seed: 77)).run(steps: 200)
         let second = try TrafficSimulation(Choices(seed: 77)).run(steps: 200)
-        #expect(first == second && first.completed > 0)
+        #expect(first == second && !first.whole.isEmpty)
     }
 }

@@ -84,6 +84,13 @@ package enum Feed {
         return try cursor.next() ? change(cursor.key).version : nil
     }
 
+    /// The version of the first change after a version; nil when there is none.
+    static func nextVersion(after version: Int64, in snapshot: any Snapshot) throws(Status) -> Int64? {
+        let cursor = try snapshot.scan(.feed, range(after: version), reverse: false, values: false)
+        defer { cursor.close() }
+        return try cursor.next() ? change(cursor.key).version : nil
+    }
+
     /// The version of the last commit at or before a time; 0 when there was none.
     /// - Parameter time: not before `forgottenVersion`.
     static func lastVersion(at time: Int64, in snapshot: any Snapshot) throws(Status) -> Int64 {

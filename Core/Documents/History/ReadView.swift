@@ -49,6 +49,14 @@ package final class ReadView {
 
     package var isPast: Bool { version < snapshotVersion }
 
+    /// The latest time at which this is the state. A client that has been shown this version was given any time from the version
+    /// to the next change, and must not be given an earlier one later.
+    package func latestReadTime() throws(Status) -> Timestamp {
+        guard isPast else { return readTime }
+        let next = try Feed.nextVersion(after: version, in: snapshot)
+        return max(readTime, Timestamp(microseconds: next.map { $0 - 1 } ?? snapshotVersion))
+    }
+
     /// The documents of a scope that changed after the view's version, nil when the view shows the present.
     /// - Throws: RESOURCE_EXHAUSTED when they are too many.
     func overlay(of scope: ScopeChanges.Scope, _ meter: WorkMeter = WorkMeter()) throws(Status) -> PastOverlay? {

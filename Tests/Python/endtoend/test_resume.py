@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 
-from support.program import BINARY, Program, program
+from support.program import BINARY, EFFORT, Program, program
 from support.streams import Listen
 
 DESCENDING = 2
@@ -227,6 +229,35 @@ def test_a_client_that_has_not_what_it_should(
     # Every document that still exists; of the others a Bloom filter may contain one by chance.
     assert count <= len(kept) <= count + 2
     assert sum(contains(found.unchanged_names, f"{listen.root}/c/other{i}") for i in range(300)) <= 3
+
+
+def test_the_read_time_of_the_next_stream_is_not_earlier(
+    db: firestore.Client, channel: grpc.Channel, project: str
+) -> None:
+    """SDKs ignore a snapshot whose time is before that of their last one. A stream is loaded at a version after which a
+    commit may already be visible."""
+    streams = 500 * EFFORT
+    has_ended = threading.Event()
+
+    def write() -> None:
+        chance = random.Random(1)
+        while not has_ended.wait(chance.random() * 0.006):
+            db.document("other/d").set({"n": 1, "r": chance.random()})
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        read_time, more = 0, {}
+        for number in range(streams):
+            listen = Listen(channel, project)
+            listen.add_documents(1, "c/d", **more)
+            listen.snapshot()
+            assert listen.read_time >= read_time, f"on stream {number}"
+            read_time, more = listen.read_time, {"resume_token": listen.token}
+            listen.cancel()
+    finally:
+        has_ended.set()
+        writer.join()
 
 
 def test_no_filter_for_those_who_do_not_ask(db: firestore.Client, listen: Listen) -> None:

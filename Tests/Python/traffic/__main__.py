@@ -12,11 +12,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from traffic import http1, http2, realtime, web
+from support.patience import PATIENCE
+from traffic import http1, http2, realtime, streams, web
 from traffic.served import Finding, Served
 
-#: How long after the end of a run a lane may need for what is open.
-OVERTIME_SECONDS = 120.0
+#: How long after the end of a run a lane may need for what is open: only a hang takes so long.
+OVERTIME_SECONDS = PATIENCE
 
 
 def cause(log: str) -> str:
@@ -26,22 +27,24 @@ def cause(log: str) -> str:
 
 
 class Run:
-    def __init__(self, seed: int, seconds: float) -> None:
+    def __init__(self, seed: int, seconds: float, only: str = "") -> None:
         self.seed = seed
+        self.only = only
         self.seconds = seconds
         self.findings: list[str] = []
         self.failed = threading.Event()
 
     def lanes(self, served: Served) -> list[tuple[str, Any]]:
         kinds: list[tuple[str, Any]] = [("HTTP/2", http2.Lane)] * 4 + [("HTTP/1.1", http1.Lane)] * 2
-        if not served.secure:
-            kinds += [
-                ("WebSocket", realtime.SocketLane),
-                ("long polling", realtime.PollLane),
-                ("event stream", realtime.EventLane),
-                ("WebChannel", web.Lane),
-            ]
-        return [(name, kind(served, self.seed, number)) for number, (name, kind) in enumerate(kinds)]
+        kinds += [
+            ("WebSocket", realtime.SocketLane),
+            ("long polling", realtime.PollLane),
+            ("event stream", realtime.EventLane),
+            ("WebChannel", web.Lane),
+            ("Listen and Write", streams.Lane),
+        ]
+        chosen = [(number, name, kind) for number, (name, kind) in enumerate(kinds) if self.only in name]
+        return [(name, kind(served, self.seed, number)) for number, name, kind in chosen]
 
     def _drive(self, served: Served, name: str, lane: Any, until: float) -> None:
         try:
@@ -90,9 +93,13 @@ class Run:
         if not self.failed.is_set():
             for served in servers:
                 try:
-                    served.check_end()
+                    served.check_end(is_used=not self.only)
                 except Finding as finding:
                     self.findings.append(str(finding))
+            idle = [f"{served.name}, {name}" for served, name, lane in driven if not lane.counts["whole"]]
+            self.findings += [f"{name}: it did nothing" for name in idle]
+            if not driven:
+                self.findings.append(f"no lane has a name with {self.only!r}")
         print(f"after {time.monotonic() - until + self.seconds:.0f} s")
         self._report(servers, driven)
         return not self.findings
@@ -113,9 +120,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="traffic", description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 48))
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument(
+        "--only", metavar="NAME", default="", help="only lanes whose name contains this; their choices stay the same"
+    )
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    sys.exit(0 if Run(options.seed, options.seconds).run() else 1)
+    sys.exit(0 if Run(options.seed, options.seconds, options.only).run() else 1)
 
 
 main()

@@ -75,7 +75,7 @@ class Lane:
         self.tree: dict[str, str] = {}
 
     def run(self, until: float) -> None:
-        while time.monotonic() < until:
+        while time.monotonic() < until or not self.counts["whole"]:
             raw = socket.create_connection(("127.0.0.1", self.served.port), timeout=40)
             if self.served.secure:
                 context = ssl._create_unverified_context()
@@ -86,7 +86,7 @@ class Lane:
             reader = io.BufferedReader(_Slow(raw, self.chance, pace), 8_192)
             try:
                 for _ in range(self.chance.randrange(1, 40)):
-                    if time.monotonic() > until:
+                    if time.monotonic() > until and self.counts["whole"]:
                         break
                     self._exchange(raw, reader)
                 if self.chance.random() < 0.3:
@@ -182,7 +182,9 @@ class Lane:
 
     def _put(self) -> tuple[bytes, str, Any]:
         path = f"v{self.chance.randrange(PATHS)}"
-        value = self.tree.get(path) or letters(self.chance.randrange(1 << 20), size(self.chance))
+        value = self.tree.get(path)
+        if value is None:
+            value = letters(self.chance.randrange(1 << 20), size(self.chance))
 
         def check(status: str, answer: bytes) -> None:
             if status != "200" or json.loads(answer) != value:

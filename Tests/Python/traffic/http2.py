@@ -10,11 +10,12 @@ import socket
 import ssl
 import struct
 import time
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf import json_format
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
@@ -57,21 +58,34 @@ class Stream:
     body: bytes
     cancels_after: int | None = None
     ends_late: bool = False
+    #: The body grows until `Lane._end`.
+    stays_open: bool = False
+    #: Called when bytes have come, and when the client has reset the stream or left its connection.
+    arrived: Callable[[Stream], None] | None = None
+    lost: Callable[[], None] | None = None
     head: dict[str, str] = field(default_factory=dict)
     trailers: dict[str, str] = field(default_factory=dict)
     came: bytearray = field(default_factory=bytearray)
+    count: int = 0
     unconsumed: int = 0
     sent: int = 0
 
-    def messages(self) -> list[bytes]:
-        found, rest = [], bytes(self.came)
-        while rest:
-            compressed, length = struct.unpack(">BI", rest[:5])
-            message = rest[5 : 5 + length]
-            if len(message) < length:
-                raise Finding(f"{self.what}: a message of {length} bytes is cut after {len(message)}")
+    def take_messages(self) -> list[bytes]:
+        """Those that are whole."""
+        found = []
+        while len(self.came) >= 5:
+            compressed, length = struct.unpack(">BI", self.came[:5])
+            if len(self.came) < 5 + length:
+                break
+            message = bytes(self.came[5 : 5 + length])
             found.append(gzip.decompress(message) if compressed else message)
-            rest = rest[5 + length :]
+            del self.came[: 5 + length]
+        return found
+
+    def messages(self) -> list[bytes]:
+        found = self.take_messages()
+        if self.came:
+            raise Finding(f"{self.what}: a message is cut after {len(self.came)} bytes")
         return found
 
     def status(self) -> int:
@@ -109,13 +123,14 @@ class Documents:
 
     def write(self, document: Document) -> dict[str, Any]:
         data = content(document.key, document.size)
-        import base64
-
-        return {"update": {"name": document.name, "fields": {"b": {"bytesValue": base64.b64encode(data).decode()}}}}
+        return {"update": {"name": document.name, "fields": {"b": {"bytesValue": b64encode(data).decode()}}}}
 
 
 class Lane:
     """One connection after another."""
+
+    #: Open at a time.
+    streams_max = 80
 
     def __init__(self, served: Served, seed: int, number: int) -> None:
         self.served = served
@@ -127,25 +142,36 @@ class Lane:
     # One connection
 
     def run(self, until: float) -> None:
-        while time.monotonic() < until:
+        self.until = until
+        while not self._is_done():
             self._connect()
             begun = time.monotonic()
             steps = self.chance.randrange(30, 400) * (3 if self.is_solitary else 1)
             try:
                 for _ in range(steps):
-                    if time.monotonic() > min(until, begun + CONNECTION_SECONDS):
+                    if time.monotonic() > min(until, begun + CONNECTION_SECONDS) and (self.streams or self.counts["whole"]):
                         break
                     self._act()
                     self._move()
-                if self.chance.random() < 0.8:
+                if self.chance.random() < 0.8 or time.monotonic() > until:
                     self._drain()
             finally:
                 self.socket.close()
+            for stream in self.streams.values():
+                if stream.lost:
+                    stream.lost()
+
+    def _is_done(self) -> bool:
+        return time.monotonic() > self.until and self.counts["whole"] > 0
+
+    def _is_drained(self) -> bool:
+        """Whether nothing is open. Called again and again at the end of a connection."""
+        return not self.streams
 
     def _connect(self) -> None:
         self.counts["connections"] += 1
         raw = socket.create_connection(("127.0.0.1", self.served.port), timeout=20)
-        if self.chance.random() < 0.3:
+        if self.chance.random() < 0.3 and time.monotonic() < self.until:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.chance.choice([16_384, 32_768, 65_536]))
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.served.secure:
@@ -185,9 +211,9 @@ class Lane:
             self._consume_connection()
             return self._send_bodies()
         act = self.chance.random()
-        if act < 0.25 and len(self.streams) < 80:
+        if act < 0.25 and len(self.streams) < self.streams_max:
             for _ in range(self.chance.choice([1, 1, 1, 2, 5, 40])):
-                if len(self.streams) < 80:
+                if len(self.streams) < self.streams_max:
                     self._begin()
         elif act < 0.35 and self.streams:
             self._consume(self.chance.choice(list(self.streams)))
@@ -253,9 +279,12 @@ class Lane:
     def _drain(self) -> None:
         """Everything must come now, whole."""
         self.hurries = True
+        if time.monotonic() > self.until:
+            # The run does not wait for a slow connection.
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         is_open = False
         self.last_input = begun = time.monotonic()
-        while self.streams:
+        while not self._is_drained():
             if time.monotonic() > begun + DRAIN_SECONDS:
                 self.counts["left"] += len(self.streams)
                 return
@@ -286,19 +315,21 @@ class Lane:
             self._refused()
 
     def _call(self, method: str, body: dict[str, Any], what: str, check: Callable[[Stream], None]) -> None:
-        from google.protobuf import json_format
+        message = json_format.ParseDict(body, METHODS[method].request())
+        self._open_call(METHODS[method].path, message, f"{method} {what}", check)
 
-        message = json_format.ParseDict(body, METHODS[method].request()).SerializeToString()
-        flag = 0
+    def _open_call(self, path: str, message: Any, what: str, check: Callable[[Stream], None]) -> tuple[int, Stream]:
         fields = [("te", "trailers"), ("content-type", "application/grpc"), ("authorization", "Bearer owner")]
-        if self.chance.random() < 0.2:
-            message, flag = gzip.compress(message, 1), 1
+        compresses = self.chance.random() < 0.2
+        if compresses:
             fields.append(("grpc-encoding", "gzip"))
-        self._open("POST", METHODS[method].path, fields, struct.pack(">BI", flag, len(message)) + message, f"{method} {what}", check)
+        if self.chance.random() < 0.3:
+            fields.append(("grpc-accept-encoding", "gzip"))
+        return self._open("POST", path, fields, framed(message, compresses), what, check)
 
     def _open(
         self, method: str, path: str, fields: list[tuple[str, str]], body: bytes, what: str, check: Callable[[Stream], None]
-    ) -> None:
+    ) -> tuple[int, Stream]:
         number = self.h2.get_next_available_stream_id()
         scheme = "https" if self.served.secure else "http"
         head = [(":method", method), (":scheme", scheme), (":authority", "localhost"), (":path", path), *fields]
@@ -310,6 +341,13 @@ class Lane:
             stream.cancels_after = self.chance.randrange(1, 200_000)
         if self.chance.random() < 0.3:
             self.h2.increment_flow_control_window(self.chance.choice([1, 16_384, 1 << 20]), number)
+        return number, stream
+
+    def _end(self, stream: Stream) -> None:
+        """The body of a stream that stays open has no more."""
+        if stream.stays_open:
+            stream.stays_open = False
+            stream.ends_late = stream.sent == len(stream.body)
 
     def _send_bodies(self) -> None:
         for number, stream in list(self.streams.items()):
@@ -324,7 +362,8 @@ class Lane:
                     room = self.chance.randrange(1, room + 1)
                 piece = stream.body[stream.sent : stream.sent + room]
                 stream.sent += len(piece)
-                self.h2.send_data(number, piece, end_stream=stream.sent == len(stream.body))
+                ends = stream.sent == len(stream.body) and not stream.stays_open
+                self.h2.send_data(number, piece, end_stream=ends)
 
     def _consume(self, number: int) -> None:
         stream = self.streams.get(number)
@@ -343,7 +382,9 @@ class Lane:
 
     def _reset(self, number: int) -> None:
         self.counts["reset"] += 1
-        del self.streams[number]
+        stream = self.streams.pop(number)
+        if stream.lost:
+            stream.lost()
         try:
             self.h2.reset_stream(number, ErrorCodes.CANCEL)
         except ProtocolError:
@@ -360,8 +401,11 @@ class Lane:
                     self._consume_connection()
                 if stream:
                     stream.came += event.data
+                    stream.count += len(event.data)
                     stream.unconsumed += event.flow_controlled_length
-                    if stream.cancels_after is not None and len(stream.came) >= stream.cancels_after and self.resets > 0:
+                    if stream.arrived:
+                        stream.arrived(stream)
+                    if stream.cancels_after is not None and stream.count >= stream.cancels_after and self.resets > 0:
                         self.resets -= 1
                         self._reset(event.stream_id)
             case TrailersReceived() if stream:
@@ -478,6 +522,13 @@ class Lane:
             self._call("GetDocument", {"name": missing}, "of a missing document", check)
         else:
             self._open("GET", f"/v1/{missing}", [("authorization", "Bearer owner")], b"", "REST of a missing document", check_rest_error)
+
+
+def framed(message: Any, compresses: bool) -> bytes:
+    data = message.SerializeToString()
+    if compresses:
+        data = gzip.compress(data, 1)
+    return struct.pack(">BI", compresses, len(data)) + data
 
 
 def check_rest(what: str, status: str, body: bytes, document: Document) -> None:

@@ -12,6 +12,7 @@ from support.ways import Http1
 from support.webchannel import WebListen
 from traffic.content import content, size
 from traffic.served import Finding, Served
+from traffic.tunnel import Network
 
 
 class Lane:
@@ -20,15 +21,16 @@ class Lane:
     def __init__(self, served: Served, seed: int, number: int) -> None:
         self.served = served
         self.number = number
+        self.network = Network(served, seed, number)
         self.chance = random.Random(f"{seed}/{number}/web")
         self.counts = {"whole": 0, "reset": 0, "connections": 0, "bytes": 0}
         self.version = 0
 
     def run(self, until: float) -> None:
-        address = f"127.0.0.1:{self.served.port}"
         writer = self.served.connection()
         path = f"web{self.number}/d"
-        while time.monotonic() < until:
+        while time.monotonic() < until or not self.counts["whole"]:
+            address = self.network.address()
             way = Http2(address) if self.chance.random() < 0.5 else Http1(address)
             listen = WebListen(address, "demo", way=way, polls=self.chance.random() < 0.3)
             self.counts["connections"] += 1
@@ -36,7 +38,7 @@ class Lane:
                 listen.add_documents(1, path)
                 written: list[tuple[int, int]] = []
                 for _ in range(self.chance.randrange(1, 20)):
-                    if time.monotonic() > until:
+                    if time.monotonic() > until and self.counts["whole"]:
                         break
                     self.version += 1
                     # The server keeps old versions: most are small.

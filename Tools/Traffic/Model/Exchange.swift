@@ -4,11 +4,19 @@
 package final class Exchange: @unchecked Sendable {
     package enum Kind: Int { case http, call }
 
+    package enum Carrier: String, CaseIterable, Sendable {
+        case http2 = "HTTP/2"
+        case grpc = "gRPC"
+        case http1 = "HTTP/1.1"
+        case webSocket = "WebSocket"
+    }
+
     /// When the handler begins its answer.
     package enum Beginning: Int { case atHead, atFirstBytes, atEnd }
 
     package let number: Int
     package let kind: Kind
+    package let carrier: Carrier
     /// The parts in which the client sends the body; for a call, its messages.
     package let request: [Int]
     /// The parts in which the handler writes the body; for a call, its messages.
@@ -45,6 +53,7 @@ package final class Exchange: @unchecked Sendable {
     package init(number: Int, _ choices: Choices, canBeCall: Bool) {
         self.number = number
         kind = canBeCall && choices.chance(40) ? .call : .http
+        carrier = kind == .call ? .grpc : canBeCall ? .http2 : .http1
         request = choices.chance(50) ? [] : choices.pieces(totalMax: 400 << 10)
         answer = choices.pieces(totalMax: choices.isOne(in: 30) ? 3 << 20 : 512 << 10)
         beginning = choices.chance(70) ? .atEnd : choices.pick([.atHead, .atFirstBytes])

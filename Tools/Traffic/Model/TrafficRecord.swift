@@ -3,12 +3,12 @@ package final class TrafficRecord {
     /// All of them: requests of exchanges that the client has cancelled may still arrive.
     package private(set) var exchanges: [Int: Exchange] = [:]
     package private(set) var failure: String?
-    /// Exchanges by how they ended.
-    package private(set) var completed = 0
+    /// Exchanges that ended well, and messages of WebSockets that came back.
+    package private(set) var whole: [Exchange.Carrier: Int] = [:]
+    /// Exchanges that ended otherwise.
     package private(set) var failed = 0
     package private(set) var cancelled = 0
     package private(set) var bytes = 0
-    package var webSocketMessages = 0
     /// Of WebSockets; nil: not compressed.
     package var compressionThresholdBytes: Int?
     private var exchangeCount = 0
@@ -54,9 +54,11 @@ package final class TrafficRecord {
         if exchange.answerBytes != exchange.answerSize {
             fail("the answer is not whole, and ended as if it were: \(exchange.description)")
         }
-        completed += 1
+        whole[exchange.carrier, default: 0] += 1
         finish(exchange)
     }
+
+    package func completedMessage() { whole[.webSocket, default: 0] += 1 }
 
     package func failed(_ exchange: Exchange, _ reason: String) {
         if !exchange.mayFail { fail("failed without a cause (\(reason)): \(exchange.description)") }

@@ -64,7 +64,8 @@ enum TrafficProgram {
     }
 
     static func description(_ counts: TrafficSimulation.Counts) -> String {
-        "\(counts.steps) steps: \(counts.completed) exchanges whole, \(counts.failed) failed as they should, "
-            + "\(counts.cancelled) cancelled, \(counts.webSocketMessages) messages, \(counts.bytes >> 20) MiB"
+        let whole = Exchange.Carrier.allCases.map { "\(counts.whole[$0, default: 0]) over \($0.rawValue)" }
+        return "\(counts.steps) steps, whole: \(whole.joined(separator: ", ")); "
+            + "\(counts.failed) failed as they should, \(counts.cancelled) cancelled, \(counts.bytes >> 20) MiB"
     }
 }

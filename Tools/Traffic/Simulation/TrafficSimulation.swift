@@ -11,20 +11,19 @@ package final class TrafficSimulation {
     /// Counts of one or more episodes.
     package struct Counts: Equatable, Sendable {
         package var steps = 0
-        package var completed = 0
+        /// What ended well.
+        package var whole: [Exchange.Carrier: Int] = [:]
         package var failed = 0
         package var cancelled = 0
-        package var webSocketMessages = 0
         package var bytes = 0
 
         package init() {}
 
         package mutating func add(_ other: Counts) {
             steps += other.steps
-            completed += other.completed
+            whole.merge(other.whole) { $0 + $1 }
             failed += other.failed
             cancelled += other.cancelled
-            webSocketMessages += other.webSocketMessages
             bytes += other.bytes
         }
     }
@@ -60,10 +59,14 @@ package final class TrafficSimulation {
     private static let idleTicksMax = 3_000
     private static let closingTicksMax = 10_000
 
+    package static let allKinds: [ConnectionKind] = [
+        .http2, .http2, .http2, .http2, .http2, .http2, .http1, .http1, .http1, .webSocket,
+    ]
+
     /// - Parameter kinds: of the connections; repeated ones are more frequent.
     package init(
         _ choices: Choices,
-        kinds: [ConnectionKind] = [.http2, .http2, .http2, .http2, .http2, .http2, .http1, .http1, .http1, .webSocket]
+        kinds: [ConnectionKind] = allKinds
     ) throws(Status) {
         self.choices = choices
         self.kinds = kinds
@@ -100,10 +103,9 @@ package final class TrafficSimulation {
             }
             try finish()
         }
-        counts.completed = record.completed
+        counts.whole = record.whole
         counts.failed = record.failed
         counts.cancelled = record.cancelled
-        counts.webSocketMessages = record.webSocketMessages
         counts.bytes = record.bytes
         return counts
     }
@@ -209,7 +211,7 @@ package final class TrafficSimulation {
     }
 
     private var progress: [Int] {
-        [record.bytes, record.completed, record.failed, record.cancelled, record.webSocketMessages]
+        [record.bytes, record.whole.values.reduce(0, +), record.failed, record.cancelled]
             + connections.flatMap { $0.ends.map(\.receivedBytes) }
     }
 
@@ -226,9 +228,12 @@ package enum TrafficEpisodes {
     ///
     /// - Parameters:
     ///   - seed: of the first episode; each has the next number.
+    ///   - eachWithin: after so many steps each protocol must have done something. An episode of 300 steps has some four
+    ///     connections, and one of ten is a WebSocket.
     ///   - willBegin: called with the seed of each episode, for whoever has to say it if the process ends.
     package static func run(
-        from seed: UInt64, steps: Int = 300, willBegin: (UInt64) -> Void = { _ in },
+        from seed: UInt64, steps: Int = 300, kinds: [TrafficSimulation.ConnectionKind] = TrafficSimulation.allKinds,
+        eachWithin: Int = 10_000, willBegin: (UInt64) -> Void = { _ in },
         until isOver: (TrafficSimulation.Counts) -> Bool
     ) throws -> TrafficSimulation.Counts {
         var counts = TrafficSimulation.Counts()
@@ -236,11 +241,17 @@ package enum TrafficEpisodes {
         while !isOver(counts) {
             willBegin(seed)
             do {
-                counts.add(try TrafficSimulation(Choices(seed: seed)).run(steps: steps))
+                counts.add(try TrafficSimulation(Choices(seed: seed), kinds: kinds).run(steps: steps))
             } catch {
                 throw TrafficFailure("seed \(seed): \(error)")
             }
             seed &+= 1
+        }
+        if counts.steps >= eachWithin {
+            let idle = Exchange.Carrier.allCases.filter { counts.whole[$0, default: 0] == 0 }
+            guard idle.isEmpty else {
+                throw TrafficFailure("nothing was done over \(idle.map(\.rawValue).joined(separator: ", "))")
+            }
         }
         return counts
     }

@@ -133,7 +133,7 @@ final class WebSocketTrafficClient: TrafficClient {
         guard message.isText == isText, message.size == bytes.count, isEqual else {
             return record.fail("message \(message) came back with \(bytes.count) bytes, equal: \(isEqual)")
         }
-        record.webSocketMessages += 1
+        record.completedMessage()
     }
 
     private func closed() {

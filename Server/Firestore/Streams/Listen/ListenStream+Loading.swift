@@ -81,12 +81,12 @@ extension ListenStream {
         let version = view.version
         do throws(Status) {
             // The waiting closure holds the time and not the view, because a view keeps a snapshot open.
-            let readTime = view.readTime
+            let readTime = try view.latestReadTime()
             switch knowledge {
             case .none: break
             case .version(let known, let isTime, let expectedCount) where isTime || known <= version:
                 if let past = try past(min(known, version), database, view) {
-                    return resume(target, at: version, view, since: past, expectedCount)
+                    return resume(target, at: version, readTime, view, since: past, expectedCount)
                 }
                 fallthrough
             case .unknown, .version: send(TargetChangeMessage(targetChangeType: .reset, targetIds: [target.id]))
@@ -140,10 +140,10 @@ extension ListenStream {
     }
 
     func resume(
-        _ target: ListenSubscription, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
+        _ target: ListenSubscription, at version: Int64, _ readTime: Timestamp, _ view: ReadView, since past: ReadView,
+        _ expectedCount: Int?
     ) {
         guard let database = listeners?.database else { return }
-        let readTime = view.readTime
         let source = ListenResume(
             target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
             isJudged: isJudged, format: call.format, cancellation: call.cancellation,
