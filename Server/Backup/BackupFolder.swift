@@ -153,10 +153,8 @@ package final class BackupFolder: BackupTarget {
         try removeTree(path, depth: 0)
     }
 
-    private static let depthMax = 64
-
     private static func removeTree(_ path: String, depth: Int, triesLeft: Int = 100) throws(Status) {
-        if depth > depthMax { throw .failedPrecondition("\(path) is too deep to be removed.") }
+        if depth > Limits.backupPathComponentsMax { throw .failedPrecondition("\(path) is too deep to be removed.") }
         for name in try DataFolder.names(path) {
             let entry = "\(path)/\(name)"
             var status = stat()

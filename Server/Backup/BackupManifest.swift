@@ -214,7 +214,9 @@ package enum BackupPath {
         if path.utf8.first == UInt8(ascii: "/") { return "is an absolute path" }
         if path.utf8.contains(0) { return "has a NUL" }
         // Of bytes: of characters, a slash and the accent behind it are one.
-        for bytes in path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+        let components = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        if components.count > Limits.backupPathComponentsMax { return "has too many components" }
+        for bytes in components {
             let component = Substring(bytes)
             if component.isEmpty || component == "." || component == ".." {
                 return "has the component \"\(component)\""

@@ -11,6 +11,8 @@ extension Limits {
     static let backupHoldMillisecondsMax = 1000
     /// Bytes of a manifest.
     package static let backupManifestBytesMax = 64 << 20
+    /// Folders of a file's name, and the name: what is left of a restore that failed is removed to this depth.
+    static let backupPathComponentsMax = 64
     /// Bytes of what an archive has for its next file: a long name.
     static let tarRecordBytesMax = 64 << 10
 }

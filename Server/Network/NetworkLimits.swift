@@ -54,6 +54,9 @@ package struct NetworkLimits: Sendable {
     /// The work of one connection in one tick of its loop. When a peer sends thousands of requests at once, the rest
     /// waits until the other connections of the loop have been served.
     package var tickMicroseconds = 1_000
+    /// The work of all connections of one account in one tick of a loop; with it a request that has begun is completed. A new
+    /// connection of another client needs several ticks, so hundreds of connections with a millisecond each would delay it.
+    package var accountTickMicroseconds = 5_000
 
     // MARK: Sizes
 

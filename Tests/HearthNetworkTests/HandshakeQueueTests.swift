@@ -25,6 +25,13 @@ import Testing
         #expect(order(queue([(1, 7), (2, 7), (3, 7), (4, 8), (5, 9)])) == [3, 4, 5, 2, 1])
     }
 
+    @Test func ownersThatMayHaveNoMoreAreSkippedAndStay() {
+        var waiting = queue([(1, 7), (2, 7), (3, 8)])
+        #expect(waiting.pop { $0 != 7 } == 3)
+        #expect(waiting.pop { $0 != 7 } == nil)
+        #expect(order(waiting) == [2, 1])
+    }
+
     @Test func removedElementsAreSkipped() {
         var waiting = queue([(1, 7), (2, 7), (3, 7), (4, 8)])
         for number: UInt64 in [3, 4, 99, 3] { waiting.remove(number: number) }

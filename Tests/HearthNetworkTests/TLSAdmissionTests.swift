@@ -106,6 +106,22 @@ import Testing
         }
     }
 
+    /// No handshake of these addresses ever ends.
+    @Test func addressesThatFinishNoHandshakeLeaveSomeForOthers() async throws {
+        let hello = try hello()
+        try await withServer(limits: limits { $0.tlsHandshakesMax = 8 }, tls: localCertificate, grpc: echoService) {
+            server in
+            let flood = try (0..<40).map { number in
+                try RawConnection(port: server.port, host: number % 2 == 0 ? 2 : 3)
+            }
+            for peer in flood { peer.send(hello) }
+            await wait(server) { $0.tlsHandshakesOpen + $0.tlsHandshakesWaiting == 40 }
+            let client = try await connectSecurely(server)
+            #expect(await call(client, "/p.S/Unary", messages: [[1]]).status == .ok)
+            #expect(server.statistics.timeouts == 0)
+        }
+    }
+
     /// All of this test come from one address: whoever waited longest would be served too late.
     @Test func theNewestOfAnAddressIsServedFirst() async throws {
         let hello = try hello()

@@ -135,7 +135,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     /// The slice of this tick is used up: other connections on the loop come first.
     private func continueLater() {
         continuesLater = true
-        channel.loop.execute { [weak self] in self?.continueNow() }
+        channel.workLater { [weak self] in self?.continueNow() }
     }
 
     private func continueNow() {

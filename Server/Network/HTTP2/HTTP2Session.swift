@@ -92,7 +92,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     }
 
     private func feedHeldLater() {
-        channel.loop.execute { [self] in
+        channel.workLater { [self] in
             guard !isOver, !channel.isClosed else { return }
             channel.beginTick()
             let input = heldInput

@@ -32,6 +32,8 @@ package final class EventLoop: @unchecked Sendable {
     /// Sources closed in this tick. Events that the kernel reported before the close may still point at them.
     private var closedSources: [EventSource] = []
     private var isStopping = false
+    private var shares = TickShares()
+    private var areSharesDue = false
     /// What the loop does, for the last lines of a process that a fault ends.
     private var activity: UnsafeMutablePointer<hearth_activity>?
     private var dateString = HTTPDate()
@@ -191,6 +193,7 @@ package final class EventLoop: @unchecked Sendable {
             let count = epoll_wait(
                 epollDescriptor, events, Int32(EventLoop.eventsPerWait), timeoutMilliseconds())
             now = currentNanoseconds()
+            shares.beginTick()
             for position in 0..<Int(max(0, count)) {
                 // No context: the wake-up descriptor, whose job is done by having woken us.
                 guard let context = linux_epoll_context(events + position) else { continue }
@@ -223,6 +226,7 @@ package final class EventLoop: @unchecked Sendable {
         _ = inbox.close()
         timers.removeAll()
         dirtyChannels.removeAll()
+        shares = TickShares()
         closedSources.removeAll()
         pthread_setspecific(currentLoopKey, nil)
         threadIdentifier.store(0, ordering: .relaxed)
@@ -240,6 +244,7 @@ package final class EventLoop: @unchecked Sendable {
     /// One tick. `events` reports to the channels what happened to their sockets.
     package func simulateTick(_ events: () -> Void) {
         now = currentNanoseconds()
+        shares.beginTick()
         events()
         finishTick()
     }
@@ -275,6 +280,45 @@ package final class EventLoop: @unchecked Sendable {
             note(HEARTH_WORK_SEND, channel.descriptor)
             channel.flush()
         }
+    }
+
+    // MARK: Accounts
+
+    /// Runs work of an account's connection now if the account has some of its part of this tick left.
+    /// - Returns: false when the work must wait: see `workLater`.
+    func work(for account: UInt64, limitNanoseconds: UInt64, _ body: () -> Void) -> Bool {
+        guard shares.admits(account, limitNanoseconds: limitNanoseconds) else { return false }
+        count(account, body)
+        return true
+    }
+
+    /// Runs work of an account's connection in a later tick, after what the account has handed in before: in the next one
+    /// if the account's part of it suffices.
+    func workLater(for account: UInt64, limitNanoseconds: UInt64, _ job: @escaping () -> Void) {
+        shares.append(job, for: account)
+        workLater(limitNanoseconds)
+    }
+
+    private func workLater(_ limitNanoseconds: UInt64) {
+        guard !areSharesDue else { return }
+        areSharesDue = true
+        execute { [self] in
+            areSharesDue = false
+            // What is handed in meanwhile is for the next tick.
+            for (account, countMax) in shares.due {
+                for _ in 0..<countMax {
+                    guard let job = shares.next(of: account, limitNanoseconds: limitNanoseconds) else { break }
+                    count(account, job)
+                }
+            }
+            if !shares.isEmpty { workLater(limitNanoseconds) }
+        }
+    }
+
+    private func count(_ account: UInt64, _ body: () -> Void) {
+        let begin = currentNanoseconds()
+        body()
+        shares.add(currentNanoseconds() - begin, to: account)
     }
 
     // MARK: Activity

@@ -55,6 +55,8 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     private var closing = Closing.no
     private var interest = linux_epoll_in | linux_epoll_rdhup
     private var isReadingPaused = false
+    /// Input waits for the account's part of a later tick.
+    private var isReadingDue = false
     private var isDirty = false
     /// Output that the kernel did not accept. Freed as soon as it is sent.
     private var pending: [UInt8] = []
@@ -123,14 +125,39 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
         if events & linux_epoll_out != 0 { flushLater() }
         let ended = linux_epoll_rdhup | linux_epoll_hup | linux_epoll_err
         guard events & (linux_epoll_in | ended) != 0 else { return }
-        hasPeerEnded = events & ended != 0
+        if events & ended != 0 { hasPeerEnded = true }
         if isReadingPaused {
             // While reading is paused the end would be reported repeatedly; a peer that has closed needs no response.
             if events & ended != 0 { endOfInput() }
             return
         }
-        readInput()
+        if isReadingDue {
+            // The end of the input waits behind it. After a reset there is no input, and the reset would be reported in each tick.
+            if events & (linux_epoll_hup | linux_epoll_err) != 0 { return close() }
+            return updateInterest()
+        }
+        if work(readInput) { return }
+        isReadingDue = true
+        updateInterest()
+        workLater { [self] in
+            isReadingDue = false
+            guard !isClosed, !isReadingPaused else { return }
+            updateInterest()
+            readInput()
+        }
     }
+
+    /// Runs work of the channel if its account has some of its part of this tick left.
+    private func work(_ body: () -> Void) -> Bool {
+        loop.work(for: account, limitNanoseconds: accountTickNanoseconds, body)
+    }
+
+    /// Runs work of the channel in a later tick: the next one if the account's part of it suffices.
+    func workLater(_ job: @escaping () -> Void) {
+        loop.workLater(for: account, limitNanoseconds: accountTickNanoseconds, job)
+    }
+
+    private var accountTickNanoseconds: UInt64 { UInt64(limits.accountTickMicroseconds) * 1_000 }
 
     func pauseReading() {
         guard !isReadingPaused else { return }
@@ -148,7 +175,7 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     private func readAgainLater() {
-        loop.execute { [self] in
+        workLater { [self] in
             guard !isClosed, !isReadingPaused else { return }
             readInput()
         }
@@ -403,8 +430,8 @@ package final class SocketChannel: EventSource, @unchecked Sendable {
 
     private func updateInterest(forHandshakeOutput: Bool = false) {
         guard !isClosed else { return }
-        var wanted = linux_epoll_rdhup
-        if !isReadingPaused { wanted |= linux_epoll_in }
+        var wanted: UInt32 = isReadingDue && hasPeerEnded ? 0 : linux_epoll_rdhup
+        if !isReadingPaused, !isReadingDue { wanted |= linux_epoll_in }
         if pendingStart < pending.count || forHandshakeOutput { wanted |= linux_epoll_out }
         if case .awaitingHello = tls { wanted |= linux_epoll_et }
         guard wanted != interest else { return }

@@ -35,11 +35,11 @@ package final class SimulatedServer: @unchecked Sendable {
     }
 
     /// A client has connected.
-    package func accept(_ socket: any SimulatedSocket) {
+    package func accept(_ socket: any SimulatedSocket, from remoteAddress: String = "192.0.2.1:1") {
         context.counters.connectionsAccepted.add(1)
         context.counters.connectionsOpen.add(1)
         let channel = SocketChannel(
-            loop: loop, simulated: socket, remoteAddress: "192.0.2.1:1", limits: configuration.limits,
+            loop: loop, simulated: socket, remoteAddress: remoteAddress, limits: configuration.limits,
             counters: context.counters)
         channel.driver = ServerConnection(channel: channel, context: context)
         context.table.insert(channel)

@@ -46,8 +46,15 @@ struct HandshakeQueue<Element> {
         lines[owner] = line
     }
 
-    mutating func pop() -> Element? {
-        while let owner = rotation.popFirst() {
+    /// - Parameter isAdmitted: whether an owner may have a further slot. It may be false of as many owners as there are slots,
+    ///   all of which are looked at.
+    mutating func pop(where isAdmitted: (UInt64) -> Bool = { _ in true }) -> Element? {
+        for _ in 0..<rotation.count {
+            guard let owner = rotation.popFirst() else { return nil }
+            if lines[owner] != nil, !isAdmitted(owner) {
+                rotation.append(owner)
+                continue
+            }
             guard var line = lines.removeValue(forKey: owner) else { continue }
             var found: Element?
             while found == nil, let number = line.numbers.popLast() {

@@ -4,8 +4,9 @@ import HearthModel
 /// The TLS connections of one loop: which of them may begin their handshake, and what OpenSSL's memory for them is.
 ///
 /// An unfinished handshake takes up to 67 KB, for a hello of 500 bytes that costs its sender nothing. So a connection's
-/// hello stays in the socket's buffer until one of a bounded number of handshakes can begin. While others wait, the oldest
-/// unfinished one ends after a short time. Established connections, and the records that peers leave unfinished, which take
+/// hello stays in the socket's buffer until one of a bounded number of handshakes can begin. An account has no more of them
+/// than would be left, so that another account need not wait for their end. While others wait, the oldest unfinished one
+/// ends after a short time. Established connections, and the records that peers leave unfinished, which take
 /// a buffer each, have bounds, too. At the bound of established ones some without a request are closed
 /// (`IdleConnections`); a new one is closed when all are in use.
 ///
@@ -23,6 +24,7 @@ final class TLSAdmission: @unchecked Sendable {
     private var waiting = HandshakeQueue<SocketChannel>()
     /// The oldest first.
     private var handshaking: [SocketChannel] = []
+    private var handshakingAccounts = AccountCounts()
     private var establishedCount = 0
     private var establishedBytes = 0
     private var accounts = AccountCounts()
@@ -101,7 +103,9 @@ final class TLSAdmission: @unchecked Sendable {
         switch channel.tlsStage {
         case .none: break
         case .waiting: waiting.remove(number: channel.number)
-        case .handshaking: handshaking.removeAll { $0 === channel }
+        case .handshaking:
+            handshaking.removeAll { $0 === channel }
+            handshakingAccounts.remove(channel.account)
         case .established:
             establishedCount -= 1
             establishedBytes -= bytes(of: channel)
@@ -110,7 +114,9 @@ final class TLSAdmission: @unchecked Sendable {
         channel.tlsStage = stage
         switch stage {
         case .none, .waiting: break
-        case .handshaking: handshaking.append(channel)
+        case .handshaking:
+            handshaking.append(channel)
+            handshakingAccounts.add(channel.account)
         case .established:
             establishedCount += 1
             establishedBytes += Self.connectionBytes
@@ -144,7 +150,10 @@ final class TLSAdmission: @unchecked Sendable {
                 if searchTimer == nil { makeWay() }
                 return
             }
-            guard let channel = waiting.pop() else { return }
+            guard let channel = waiting.pop(where: mayHandshake) else {
+                guard endOldest() else { return }
+                continue
+            }
             guard isBelowBound else {
                 refusals += 1
                 counters.connectionsRefused.add(1)
@@ -158,9 +167,14 @@ final class TLSAdmission: @unchecked Sendable {
         }
     }
 
-    /// Ends the oldest handshake if it has had its time. If not, a later attempt follows at the end of that time.
+    /// Whether an account may have a further handshake: it has no more than are left.
+    private func mayHandshake(_ account: UInt64) -> Bool {
+        handshakingAccounts.counts[account, default: 0] <= handshakesMax - handshaking.count
+    }
+
+    /// Ends the oldest handshake of the accounts that may have no more, if it has had its time. If not, a later attempt follows at the end of that time.
     private func endOldest() -> Bool {
-        guard let oldest = handshaking.first else { return false }
+        guard let oldest = handshaking.first(where: { !mayHandshake($0.account) }) ?? handshaking.first else { return false }
         let end = oldest.handshakeBeganAt + UInt64(limits.tlsHandshakePatienceMilliseconds) * 1_000_000
         guard end <= loop.now else {
             if patienceTimer == nil {

@@ -248,7 +248,7 @@ package final class WebSocketChannel: @unchecked Sendable {
         guard !isContinuationScheduled else { return }
         if case .over = state { return }
         isContinuationScheduled = true
-        loop.execute { [self] in
+        channel.workLater { [self] in
             isContinuationScheduled = false
             continueNow()
         }

@@ -253,6 +253,15 @@ def test_restore_refuses_what_is_damaged_and_makes_nothing(sample: Path, tmp_pat
     assert run("restore", str(backup), "--verify-only").returncode == 0
 
 
+def test_an_archive_with_a_deep_folder_leaves_nothing(tmp_path: Path) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as made:
+        made.addfile(tarfile.TarInfo("/".join("a" * 100)))
+    result = run("restore", "-", "--data", str(tmp_path / "data"), stdin=archive.getvalue())
+    assert result.returncode == 73 and b"too many components" in result.stderr, result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_is_there_is_replaced_only_with_force(tmp_path: Path) -> None:
     with program(tmp_path) as server:
         fill(server)
