@@ -106,7 +106,9 @@ import Testing
 
     @Test func theirCallsMayBeAsManyAsASourceHas() {
         let count = 1000
-        let functions = (0..<count).map { "function f\($0)() { return \(String(repeating: "!", count: 98))f\($0 + 1)(); }" }
+        let functions = (0..<count).map {
+            "function f\($0)() { return \(String(repeating: "!", count: 98))f\($0 + 1)(); }"
+        }
         let last = "function f\(count)() { return 'a' in resource.data; }"
         let source = service((functions + [last, "match /c/{d} { allow read: if f0(); }"]).joined(separator: "\n"))
         #expect(Ruleset.listWarnings(source).count == 1)
