@@ -261,7 +261,7 @@ let package = Package(
             name: "HearthClientFuzzing",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthTree", "HearthWebSocket", "HearthHTTPClient",
-                "HearthTransport", "HearthApp", "HearthDatabase",
+                "HearthTransport", "HearthApp", "HearthCache", "HearthDatabase", "HearthFirestore",
             ], path: "Tools/Fuzz/ClientEntries"),
 
         // Tests, one folder a target.

@@ -7,6 +7,8 @@ extension Limits {
     package static let exportRecordBytesMax = 32 << 20
     /// Bytes of a file that lists files: `*.export_metadata`, and a record of `*.overall_export_metadata`.
     package static let exportMetadataBytesMax = 16 << 20
+    /// Documents that metadata say of one part.
+    static let exportPartDocumentsMax = 1 << 40
     /// Bytes of a line of NDJSON.
     package static let exportLineBytesMax = 32 << 20
     /// Bytes after which the writer of a managed export begins another file.

@@ -9,6 +9,8 @@ struct ListAbsence {
 
     private var functions: [String: FunctionDeclaration] = [:]
     private var visited: Set<String> = []
+    /// Functions that are still to be visited: a chain of calls may be as long as the source, the stack is not.
+    private var called: [FunctionDeclaration] = []
     private var found: [SourceRange] = []
 
     static func warnings(_ file: SourceFile, _ lines: LineIndex) -> [RulesIssue] {
@@ -32,6 +34,10 @@ struct ListAbsence {
             case .allow(let allow):
                 let isOfLists = allow.methods.contains { $0.name == "list" || $0.name == "read" }
                 if isOfLists, let condition = allow.condition { visit(condition) }
+                while let function = called.popLast() {
+                    for variable in function.variables { visit(variable.value) }
+                    visit(function.result)
+                }
             }
         }
     }
@@ -62,9 +68,7 @@ struct ListAbsence {
         case .call(let name, let arguments):
             for argument in arguments { visit(argument) }
             // Each function once: the result is the same for every caller.
-            guard visited.insert(name).inserted, let function = functions[name] else { return }
-            for variable in function.variables { visit(variable.value) }
-            visit(function.result)
+            if visited.insert(name).inserted, let function = functions[name] { called.append(function) }
         case .method(let receiver, _, let arguments):
             visit(receiver)
             for argument in arguments { visit(argument) }

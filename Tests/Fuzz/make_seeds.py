@@ -438,6 +438,7 @@ def trigger_seeds() -> None:
     http2_seeds()
     stored_seeds()
     client_seeds()
+    cache_seeds()
     export_seeds()
 
 
@@ -558,6 +559,27 @@ def client_seeds() -> None:
     }
     for name, lines in sessions.items():
         write("databaseclient", name, "\n".join([greeting, *lines]).encode())
+
+
+def cache_seeds() -> None:
+    """Changes of the rows of a client's cache, and of its journal: see CacheFuzzing.swift."""
+    greatest, least = b"\x7f" + b"\xff" * 7, b"\x80" + bytes(7)
+    path = b"a/b"
+    changes = {
+        "none": b"\xff",
+        "numbers": b"".join(bytes([0, column, 1]) + greatest for column in range(0, 90, 5)),
+        "least": b"".join(bytes([0, column, 0]) + least for column in range(2, 90, 7)),
+        "bytes": bytes([1, 10, 0, 5]) + b"\0\xff\xfea\0" + bytes([1, 31, 2, 2, 0xFF, 0x80]),
+        "flips": b"".join(bytes([2, column, 1, column % 9, 0x81]) for column in range(0, 90, 4)),
+        "rows": b"".join(bytes([3, column, 0]) for column in range(0, 90, 11)),
+        # The time of the call, whether it is a merge, and its location with its data.
+        "database-write": bytes([4, 20]) + least + bytes([0, 3, 0, 0, 0]) + path + b"\x05\x02\x01\0",
+        "firestore-write": bytes([4, 11, 0]) + greatest + b"\x0a\0",
+        "journal": bytes([5, 0, 8, 1, 5, 0, 30, 0x40]),
+    }
+    for target in ("firestorecache", "databasecache"):
+        for name, change in changes.items():
+            write(target, name, change)
 
 
 def export_seeds() -> None:

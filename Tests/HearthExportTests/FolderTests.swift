@@ -279,6 +279,26 @@ import Testing
         #expect(TestData.message { _ = try TestData.read(copy) }?.contains("for the second time: output-0") == true)
     }
 
+    @Test(arguments: [-1, 1 << 62, .max]) func countsThatNoExportHasAreRefused(_ count: Int64) throws {
+        let folder = TemporaryFolder()
+        for name in ["a", "b"] { folder.write("\(name).export_metadata", "") }
+        var message = ProtobufWriter()
+        for name in ["a", "b"] {
+            message.varint(1 << 3 | 2)
+            let start = message.beginLength()
+            message.varint(2 << 3 | 2)
+            message.lengthDelimited(Array("\(name).export_metadata".utf8))
+            message.varint(3 << 3)
+            message.varint(UInt64(bitPattern: count))
+            message.endLength(start)
+        }
+        let writer = LogWriter(try FileSink(folder.path + "/x.overall_export_metadata"))
+        try writer.append([UInt8(ascii: "3")])
+        try writer.append(message.bytes)
+        try writer.finish()
+        #expect(TestData.message { _ = try ExportFolder(folder.path).documentCount }?.contains("malformed") == true)
+    }
+
     @Test func aFolderWithoutOrWithTwoExportsIsRefused() throws {
         let folder = TemporaryFolder()
         #expect(TestData.message { _ = try TestData.read(folder.path) }?.contains("no export") == true)

@@ -104,6 +104,16 @@ import Testing
         #expect(count("resource.data.a == 1 && request.auth.token.get('x', 1) == 1") == 0)
     }
 
+    @Test func theirCallsMayBeAsManyAsASourceHas() {
+        let count = 1000
+        let functions = (0..<count).map {
+            "function f\($0)() { return \(String(repeating: "!", count: 98))f\($0 + 1)(); }"
+        }
+        let last = "function f\(count)() { return 'a' in resource.data; }"
+        let source = service((functions + [last, "match /c/{d} { allow read: if f0(); }"]).joined(separator: "\n"))
+        #expect(Ruleset.listWarnings(source).count == 1)
+    }
+
     // MARK: Any
 
     private static let atoms = [

@@ -74,7 +74,8 @@ package struct ExportFolder: Sendable {
     private static func part(
         _ pointer: ExportPointerMessage, folder: String, named file: String, _ files: inout FileSet
     ) throws(Status) -> Part {
-        guard let count = Int(exactly: pointer.entityCount), count >= 0 else {
+        // The counts of all parts have a sum.
+        guard let count = Int(exactly: pointer.entityCount), 0...Limits.exportPartDocumentsMax ~= count else {
             throw .invalidArgument("\(file): a part with \(pointer.entityCount) documents is malformed.")
         }
         let metadata = try files.take(pointer.path, in: folder, named: file)

@@ -25,15 +25,7 @@ package enum DatabaseClientFuzzing {
         let isServed = Awaited<Void>()
         server.serveNext { connection in
             defer { isServed.set(.success(())) }
-            guard let head = connection.read(until: { $0.suffix(4).elementsEqual("\r\n\r\n".utf8) }),
-                let key = key(head), let accept = try? WebSocketKey.accept(key)
-            else { return }
-            connection.write(
-                Array(
-                    ("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
-                        + "sec-websocket-accept: \(accept)\r\n\r\n").utf8))
-            for line in lines { connection.write(frame(line)) }
-            connection.end()
+            if serve(lines, to: connection) { connection.end() }
         }
         let name = "fuzz-\(count.add(1, ordering: .relaxed).newValue)"
         do { try FirebaseApp.add(name: name, options: FirebaseOptions(projectID: "p")) } catch {
@@ -49,6 +41,20 @@ package enum DatabaseClientFuzzing {
             app.delete { _ in isDeleted.set(.success(())) }
             try isDeleted.wait()
         } catch { preconditionFailure("\(error)") }
+    }
+
+    /// Sends text frames behind the answer to the handshake.
+    /// - Returns: false when there was no handshake.
+    static func serve(_ lines: [ArraySlice<UInt8>], to connection: HostileServer.Connection) -> Bool {
+        guard let head = connection.read(until: { $0.suffix(4).elementsEqual("\r\n\r\n".utf8) }),
+            let key = key(head), let accept = try? WebSocketKey.accept(key)
+        else { return false }
+        connection.write(
+            Array(
+                ("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+                    + "sec-websocket-accept: \(accept)\r\n\r\n").utf8))
+        for line in lines { connection.write(frame(line)) }
+        return true
     }
 
     /// What an app does before it gets an answer.
@@ -94,7 +100,7 @@ package enum DatabaseClientFuzzing {
         return nil
     }
 
-    private static func frame(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    static func frame(_ line: ArraySlice<UInt8>) -> [UInt8] {
         let length =
             line.count < 126
             ? [UInt8(line.count)] : [126, UInt8(line.count >> 8 & 0xFF), UInt8(truncatingIfNeeded: line.count)]

@@ -38,6 +38,8 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "treestore": { StoredFuzzing.fuzzNamespace($0) },
     "grpcclient": { GRPCClientFuzzing.fuzz($0) },
     "databaseclient": { DatabaseClientFuzzing.fuzz($0) },
+    "firestorecache": { CacheFuzzing.fuzzFirestore($0) },
+    "databasecache": { CacheFuzzing.fuzzDatabase($0) },
     "endpoint": { EndpointFuzzing.fuzz($0) },
 ]
 
