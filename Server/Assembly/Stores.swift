@@ -87,9 +87,31 @@ package struct Stores: Sendable {
         return try existing(folder, isReadOnly: isReadOnly)
     }
 
-    private static func existing(_ folder: String, isReadOnly: Bool) throws(Status) -> any StoreProvider {
-        var options = SQLiteStoreOptions()
+    /// Has the databases of a data folder that no server uses go on without logs that are missing.
+    /// - Returns: what was accepted, by database.
+    /// - Throws: as `firestore(in:isReadOnly:)`.
+    package static func acceptLostLogs(in dataFolder: String) throws(Status) -> [(DatabaseName, String)] {
+        let realtime = realtimeFolder(in: dataFolder)
+        var found: [(DatabaseName, String)] = []
+        for folder in [dataFolder, realtime] where access(folder, F_OK) == 0 {
+            let provider = try existing(folder, isReadOnly: false, acceptsLostLogs: true)
+            defer { provider.close() }
+            for name in try provider.databases().sorted(by: { $0.description < $1.description }) {
+                // One that can't be opened is reported by the check.
+                guard let store = try? provider.open(name) as? LoggedStore else { continue }
+                defer { store.close() }
+                if let notice = store.lossNotice { found.append((name, notice)) }
+            }
+        }
+        return found
+    }
+
+    private static func existing(
+        _ folder: String, isReadOnly: Bool, acceptsLostLogs: Bool = false
+    ) throws(Status) -> any StoreProvider {
+        var (options, logOptions) = (SQLiteStoreOptions(), LoggedStoreOptions())
         options.isReadOnly = isReadOnly
-        return try SQLiteStoreProvider(path: folder, options: options, createsFolder: false)
+        logOptions.acceptsLostLog = acceptsLostLogs
+        return try SQLiteStoreProvider(path: folder, options: options, logOptions: logOptions, createsFolder: false)
     }
 }

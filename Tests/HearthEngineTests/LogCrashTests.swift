@@ -39,6 +39,8 @@ struct LogCrashTests {
             try run.restart(losesPower: run.exercise.random.isOne(in: 2))
         }
         #expect(run.applications > 10)
+        print("lost logs, whole bases:", run.lostLogs, run.wholeBases)
+        #expect(run.lostLogs > 0 && run.wholeBases > 0)
     }
 
     /// A change of any byte of a small log is found, or does no harm, or takes the last transaction, as a torn end does.
@@ -157,6 +159,8 @@ private struct CrashRun {
     private var doubtful: [StoreModel] = []
     private(set) var applications = 0
     private(set) var failedWrites = 0
+    /// Ends after which a missing log is found, and after which nothing is missing without it.
+    private(set) var (lostLogs, wholeBases) = (0, 0)
     /// Pieces of the appliers' work after a write.
     private let runsMax = 20
 
@@ -240,7 +244,24 @@ private struct CrashRun {
         store?.close()
         store = nil
         machine.restart(losesPower: losesPower)
+        try loseLog()
         try open()
+    }
+
+    /// Opens a copy of which somebody has removed the log: that is found, or the base has what was acknowledged.
+    private mutating func loseLog() throws {
+        let copy = SimulatedMachine(SeededGenerator(seed: 1))
+        copy.replaceBase(try machine.baseCopy())
+        do throws(Status) {
+            let store = try copy.open(options)
+            defer { store.close() }
+            let found = try StoreModel(try store.snapshot())
+            #expect(found == model || doubtful.contains(found), "a lost log isn't found")
+            wholeBases += 1
+        } catch {
+            #expect(error.code == .dataLoss && error.message.hasPrefix("The log /disk/ "), "\(error)")
+            lostLogs += 1
+        }
     }
 }
 

@@ -50,6 +50,73 @@ struct LogOwnershipTests {
                     .dataLoss, "The log /disk/1 is damaged at byte 0: it is the log of another database's file."))
     }
 
+    /// A base of a former format has no mark that it has a log: it gets one when it is opened.
+    @Test func aLogWithoutAMarkIsMarkedWhenItIsOpened() throws {
+        let manual = try ManualStore()
+        try put(manual.store, 0..<5)
+        manual.store.close()
+        let (machine, log) = (manual.machine, manual.machine.files)
+        try machine.baseStore.reopened().write { transaction throws(Status) in
+            let former = Array(try LogPosition(transaction).bytes.prefix(32))
+            try transaction.put(.meta, LogPosition.key, former)
+        }
+        // In that format nobody knows that there was one.
+        machine.replaceFiles([:])
+        var readOnly = manual.options
+        readOnly.isReadOnly = true
+        let former = try machine.open(readOnly)
+        #expect(try former.entryCount() == 0)
+        former.close()
+        machine.replaceFiles(log)
+        let store = try machine.open(manual.options)
+        #expect(try store.entryCount() == 5)
+        store.close()
+        machine.replaceFiles([:])
+        let status = #expect(throws: Status.self) { try machine.open(manual.options) }
+        #expect(status?.code == .dataLoss && status?.message.hasPrefix("The log /disk/ is missing") == true)
+    }
+
+    /// Files that come back after their loss was accepted are those of another base.
+    @Test func aLossThatWasAcceptedIsFinal() throws {
+        let manual = try ManualStore()
+        try put(manual.store, 0..<5)
+        manual.store.close()
+        let log = manual.machine.files
+        manual.machine.replaceFiles([:])
+        var accepting = manual.options
+        accepting.acceptsLostLog = true
+        var store = try manual.machine.open(accepting)
+        #expect(try store.lossNotice?.hasPrefix("The log was missing") == true && store.entryCount() == 0)
+        store.close()
+        store = try manual.machine.open(manual.options)
+        #expect(store.lossNotice == nil)
+        try put(store, 0..<3)
+        store.close()
+        store = try manual.machine.open(manual.options)
+        #expect(try store.entryCount() == 3)
+        store.close()
+        manual.machine.replaceFiles(log)
+        let status = #expect(throws: Status.self) { try manual.machine.open(accepting) }
+        #expect(status?.message.contains("it is the log of another database's file") == true)
+    }
+
+    /// While the base can't have the mark, a log is not begun.
+    @Test func noRecordIsAcknowledgedBeforeTheMark() throws {
+        let manual = try ManualStore()
+        manual.machine.baseFails = true
+        let status = #expect(throws: Status.self) { try put(manual.store, 0..<5) }
+        #expect(status?.code == .unavailable)
+        #expect(try !LogPosition(try manual.machine.baseSnapshot()).hasLog)
+        manual.machine.baseFails = false
+        try put(manual.store, 5..<8)
+        #expect(try manual.store.entryCount() == 3)
+        #expect(try LogPosition(try manual.machine.baseSnapshot()).hasLog)
+        // Later commits need the base no more.
+        manual.machine.baseFails = true
+        try put(manual.store, 8..<9)
+        manual.store.close()
+    }
+
     /// The one that was about to be written when the process ended is no damage, but a reader may want to know.
     @Test func aTornRecordIsNoticed() throws {
         let manual = try ManualStore()

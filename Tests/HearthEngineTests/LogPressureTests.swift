@@ -84,10 +84,13 @@ struct LogPressureTests {
         options.appliers = LogAppliers(threads: 1)
         options.tableBytes = 5000
         options.tablesMax = 2
+        options.idleMilliseconds = 1_000_000
         options.pause = { _ in }
         let folder = TemporaryFolder()
         let store = try LoggedStore(base: base, logFolder: folder.path + "/log", name: "test", options: options)
         defer { store.close() }
+        // The base has the mark of the log.
+        try put(store, 0..<1)
         base.hold()
         var number = 0
         while store.activeBytes < 2 * options.tableBytes || !store.present.layers.hasFrozen {
@@ -150,6 +153,7 @@ struct LogPressureTests {
         }
         let store = manual.store
         defer { store.close() }
+        try put(store, 0..<1)
         manual.machine.baseFails = true
         var status: Status?
         for number in 0..<1000 where status == nil {
@@ -171,10 +175,13 @@ struct LogPressureTests {
         options.appliers = LogAppliers(threads: 1)
         options.tableBytes = 5000
         options.tablesMax = 2
+        options.idleMilliseconds = 1_000_000
         options.observer = observer
         options.pause = { _ in }
         let folder = TemporaryFolder()
         let store = try LoggedStore(base: base, logFolder: folder.path + "/log", name: "test", options: options)
+        // The base has the mark of the log.
+        try put(store, 0..<1)
         base.hold()
         inThreads(2) { thread in
             if thread == 0 {
@@ -209,6 +216,7 @@ struct LogPressureTests {
             }
         }
         defer { for manual in stores { manual.store.close() } }
+        try put(stores[0].store, 0..<1)
         stores[0].machine.baseFails = true
         var number = 0
         while !budget.isFull(.max) {

@@ -98,6 +98,20 @@ final class SimulatedMachine: @unchecked Sendable {
 
     func replaceBase(_ store: MemoryStore) { base = store }
     var baseStore: MemoryStore { base }
+    /// Another base with the same contents.
+    func baseCopy() throws(Status) -> MemoryStore {
+        let copy = MemoryStore()
+        let snapshot = try base.snapshot()
+        defer { snapshot.close() }
+        try copy.write { transaction throws(Status) in
+            for keyspace in Keyspace.allCases {
+                let cursor = try snapshot.scan(keyspace, .all, reverse: false, values: true)
+                while try cursor.next() { try transaction.put(keyspace, cursor.key, cursor.value) }
+            }
+        }
+        return copy
+    }
+
     func baseSnapshot() throws(Status) -> any Snapshot { try base.snapshot() }
 
     func replaceFiles(_ files: [String: [UInt8]]) {

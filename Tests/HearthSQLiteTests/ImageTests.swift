@@ -24,7 +24,8 @@ struct ImageTests {
     /// The values of the keys in a file that was copied from an image.
     private func values(_ image: any StoreImage) throws -> Set<String> {
         let copy = TemporaryFolder()
-        let path = copy.path + "/copy.sqlite"
+        try DataFolder.makeFolder(copy.path + "/p")
+        let path = copy.path + "/p/copy.sqlite"
         let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
         try #require(descriptor >= 0)
         var offset = 0
@@ -35,8 +36,10 @@ struct ImageTests {
             offset += piece.count
         }
         close(descriptor)
-        let store = try SQLiteStore(path: path)
-        defer { store.close() }
+        // As after a restore: without a log.
+        let provider = try SQLiteStoreProvider(path: copy.path)
+        defer { provider.close() }
+        let store = try provider.open(name("copy"))
         #expect(try store.damage(max: 10) == [])
         return try Self.values(of: try store.snapshot())
     }

@@ -130,6 +130,31 @@ struct LostFileTests {
     }
     private func copy(_ path: String, _ new: String) throws { try write(contents(path), new) }
 
+    /// The file alone is the state of an earlier moment.
+    @Test(arguments: [false, true])
+    func aFileWithoutItsLogIsRefusedUntilTheLossIsAccepted(isReadOnly: Bool) throws {
+        try fill(name)
+        #expect(rename(file + "-log", folder.path + "/elsewhere") == 0)
+        let provider = try provider(isReadOnly: isReadOnly)
+        let status = #expect(throws: Status.self) { try provider.open(name) }
+        #expect(status?.code == .dataLoss)
+        #expect(status?.message.hasPrefix("The log p/d.sqlite-log/ is missing") == true)
+        provider.close()
+        if isReadOnly {
+            #expect(rename(folder.path + "/elsewhere", file + "-log") == 0)
+            #expect(try content(try self.provider(), name) == [7])
+            return
+        }
+        var accepting = LoggedStoreOptions()
+        accepting.acceptsLostLog = true
+        do {
+            let provider = try SQLiteStoreProvider(path: folder.path, logOptions: accepting)
+            #expect(try content(provider, name) == nil)
+            provider.close()
+        }
+        #expect(try content(try self.provider(), name) == nil)
+    }
+
     /// The log's files are removed when SQLite's WAL, of which only whole transactions at its end are missed, is empty.
     @Test func theLogIsKeptUntilTheWALIsEmpty() throws {
         var options = LoggedStoreOptions()
@@ -143,6 +168,8 @@ struct LostFileTests {
         #expect(eventually { (try? logSizes()) == [] })
         #expect(try contents(file + "-wal").isEmpty)
         provider.close()
+        // Nothing is missing without it.
+        #expect(try content(try self.provider(), name) == [7])
     }
 
     @Test func theLogOfAnotherDatabaseIsNotApplied() throws {

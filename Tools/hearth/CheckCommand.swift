@@ -11,6 +11,7 @@ enum CheckCommand {
     private static let options: [Option] = [
         Option("data", "FOLDER", "Folder of the data. Default: the one that `hearth serve` would use here."),
         Option("repair", nil, "Rebuild index entries that disagree with documents, and count events anew."),
+        Option("accept-lost-logs", nil, "Go on without the commits of logs that are missing; they are lost then."),
     ]
 
     private static let help = """
@@ -26,6 +27,9 @@ enum CheckCommand {
         with the documents, and wrong counts of triggers' events are counted anew at the next start; documents and the
         feed are never changed. What is still wrong afterwards is listed: restore a backup then.
 
+        A database whose log (the folder DATABASE.sqlite-log) is missing is not opened, because the last commits were there.
+        With --accept-lost-logs it goes on as it was before them.
+
         Exit codes: 0 everything is sound (or was repaired), 1 there are problems, 64 wrong usage, 73 the data folder
         can't be used: it is none, a server uses it, its format is newer.
         """
@@ -39,6 +43,9 @@ enum CheckCommand {
         let isRepairing = parsed.flag("repair")
         let results: [DatabaseCheck]
         do throws(Status) {
+            if parsed.flag("accept-lost-logs") {
+                for (name, notice) in try Stores.acceptLostLogs(in: folder) { Output.line("\(name): \(notice)") }
+            }
             results = try DatabaseCheck.all(in: folder, hasDatabases: true, isRepairing: isRepairing)
         } catch {
             throw ToolFailure(.data, error.message)

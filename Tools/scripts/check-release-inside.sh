@@ -100,6 +100,15 @@ fi
 verified=$(systemd-analyze verify --man=no hearth.service 2>&1) || fail "$verified"
 [ -z "$verified" ] || fail "$verified"
 echo "package: systemd-analyze verify has no findings"
+if [ "$mode" = booted ]; then
+    perl /check/faults.pl 20
+    systemctl stop hearth
+    setpriv --reuid hearth --regid hearth --init-groups hearth check --data /var/lib/hearth >/check/found.log 2>&1 ||
+        fail "$(tail -n 5 /check/found.log)"
+    echo "faults: hearth check finds nothing"
+    systemctl start hearth
+    serve
+fi
 [ "$(stat -c '%U %a' /var/lib/hearth)" = "hearth 700" ] || fail "/var/lib/hearth is $(stat -c '%U %a' /var/lib/hearth)"
 [ "$(stat -c '%U %G %a' /etc/hearth)" = "root hearth 750" ] || fail "/etc/hearth is $(stat -c '%U %G %a' /etc/hearth)"
 stop

@@ -65,6 +65,7 @@ for system in "$@"; do
     cp "$deb" "$root/check/hearth.deb"
     cp "$work/next.deb" "$root/check/next.deb"
     cp "$here/check-release-inside.sh" "$root/check/inside.sh"
+    cp "$here/check-release-faults.pl" "$root/check/faults.pl"
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
     # All that is installed later: the check has no network but its own, so that no other server has its port.
     chroot "$root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --download-only /check/hearth.deb' \
@@ -87,7 +88,7 @@ StandardError=inherit
 UNIT
         mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
         ln -s /etc/systemd/system/check.service "$root/etc/systemd/system/multi-user.target.wants/check.service"
-        timeout 300 systemd-nspawn --quiet --directory="$root" --register=no --keep-unit --private-network --boot \
+        timeout 1800 systemd-nspawn --quiet --directory="$root" --register=no --keep-unit --private-network --boot \
             SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1 >"$work/boot.log" 2>&1 || true
         if ! grep -q '^started' "$root/check/log" 2>/dev/null; then
             echo "skipped: the boot of $system with systemd-nspawn: $(grep -v '^$' "$work/boot.log" | tail -n 1)"

@@ -88,6 +88,11 @@ final class CommitLog: @unchecked Sendable {
 
     // MARK: Writing
 
+    /// Makes the first file, if there is none.
+    func begin(for record: LogRecord) throws(Status) {
+        if file == nil || mustRoll { try roll(record.count + LogRecord.alignment) }
+    }
+
     /// Makes a transaction durable. When it throws, the transaction is void.
     /// - Returns: whether `prepareSpare` has something to do.
     func append(_ record: LogRecord) throws(Status) -> Bool {
@@ -114,6 +119,12 @@ final class CommitLog: @unchecked Sendable {
             throw error
         }
         return position > segment.sizeBytes / 2 && askForSpare(sizes.after(segment.sizeBytes))
+    }
+
+    /// From here on the log is of a base with another number. There must be no files.
+    func begin(owner: UInt64) {
+        precondition(!hasFiles, "the files have the number of their base")
+        self.owner = owner
     }
 
     // MARK: Files that other programs remove
@@ -273,9 +284,8 @@ final class CommitLog: @unchecked Sendable {
         }
     }
 
-    /// Removes all files, when the base has everything. The last file goes when the removal of the others is durable:
-    /// it makes records of theirs void.
-    func removeAll() throws(Status) {
+    /// - Throws: when the files can't be removed now.
+    func checkRemoval() throws(Status) {
         if isLost {
             // Of the base nothing may be missing.
             try disk.checkBase()
@@ -283,6 +293,12 @@ final class CommitLog: @unchecked Sendable {
             // A record whose write failed may be in the last file.
             try recover()
         }
+    }
+
+    /// Removes all files, when the base has everything and its mark is deleted. The last file goes when the removal of the others is durable:
+    /// it makes records of theirs void.
+    func removeAll() throws(Status) {
+        try checkRemoval()
         let segments = shared.withLock { $0.segments }
         // One that stays is removed by the next start.
         while let spare = shared.withLock({ $0.spares.popLast() }) { try disk.remove(spare.name) }
@@ -306,8 +322,10 @@ final class CommitLog: @unchecked Sendable {
     // MARK: Start
 
     /// Calls `body` with each change after a position, and makes the log ready for writing.
-    func open(after position: LogPosition, isReadOnly: Bool, _ body: (LogChange) -> Void) throws(Status) {
-        let reader = LogReader(disk)
+    func open(
+        after position: LogPosition, isReadOnly: Bool, acceptsLoss: Bool, _ body: (LogChange) -> Void
+    ) throws(Status) {
+        let reader = LogReader(disk, acceptsLoss: acceptsLoss)
         let found = try reader.read(after: position, body)
         next = found.next
         owner = position.owner

@@ -3,8 +3,13 @@ import HearthModel
 /// Reads a log at a start.
 struct LogReader {
     private let disk: any LogDisk
+    /// Whether a log may be missing that the base had.
+    private let acceptsLoss: Bool
 
-    init(_ disk: any LogDisk) { self.disk = disk }
+    init(_ disk: any LogDisk, acceptsLoss: Bool = false) {
+        self.disk = disk
+        self.acceptsLoss = acceptsLoss
+    }
 
     struct Found {
         /// From the one with the first record after the position on.
@@ -28,8 +33,8 @@ struct LogReader {
     /// Calls `body` with each change after a position.
     ///
     /// A torn record at the end is left out: its transaction wasn't acknowledged.
-    /// - Throws: DATA_LOSS when something is missing before a valid record, or of which the base has a part; or when it is
-    ///   another base's log.
+    /// - Throws: DATA_LOSS when something is missing before a valid record, or of which the base has a part; when there is no log,
+    ///   but the base had one; or when it is another base's log.
     func read(after position: LogPosition, _ body: (LogChange) -> Void) throws(Status) -> Found {
         let found = try find(after: position, body)
         if found.next <= position.begun {
@@ -37,6 +42,13 @@ struct LogReader {
                 .dataLoss,
                 "The log \(disk.path("")) ends with the record \(found.next - 1), but the database has parts of the"
                     + " records up to \(position.begun): it is older than the database's file, or missing.")
+        }
+        // The first file is durable before the mark is, and the last one stays until the mark is deleted.
+        if position.hasLog, found.segments.isEmpty, !acceptsLoss {
+            throw Status(
+                .dataLoss,
+                "The log \(disk.path("")) is missing, but the database's file had one: the last commits are lost with it. Restore the"
+                    + " log's files, or a backup. `hearth check --accept-lost-logs` goes on without those commits.")
         }
         return found
     }

@@ -27,7 +27,7 @@ package final class LoggedStore: Store, @unchecked Sendable {
     let held = HeldVersions()
 
     // Held by whoever writes or changes the layers; guards `table`, `record`, `log`, the bytes and
-    // `frozenAt`, `imaging`.
+    // `frozenAt`, `mark`, `imaging`.
     let gate = Monitor()
     let table = Table(trees: LogLayers.treeCount)
     private let record = LogRecord()
@@ -37,6 +37,10 @@ package final class LoggedStore: Store, @unchecked Sendable {
     var frozenBytes = ContiguousArray(repeating: 0, count: Keyspace.allCases.count)
     /// When the active trees were frozen last, or the store was opened.
     var frozenAt = MonotonicTime.now
+    /// Of the base; see `LogPosition.hasLog`.
+    var mark = LogMark.absent
+    /// Which loss of a log was accepted at the opening; see `LoggedStoreOptions.acceptsLostLog`.
+    package private(set) var lossNotice: String?
     /// The image that is being made.
     var imaging: LoggedImaging?
 
@@ -107,7 +111,11 @@ package final class LoggedStore: Store, @unchecked Sendable {
         let transaction = beginTransaction()
         defer { transaction.close() }
         do throws(Status) {
-            try log.open(after: position, isReadOnly: options.isReadOnly) { transaction.replay($0) }
+            try log.open(
+                after: position, isReadOnly: options.isReadOnly,
+                acceptsLoss: options.acceptsLostLog && !options.isReadOnly
+            ) { transaction.replay($0) }
+            if !options.isReadOnly { try openMark(position) }
         } catch {
             table.rollBack()
             throw error
@@ -117,6 +125,43 @@ package final class LoggedStore: Store, @unchecked Sendable {
         if options.isReadOnly { return }
         // A start after this one would take as long.
         if activeBytes >= tableBytes / 4 { freeze() } else { maintain() }
+    }
+
+    // MARK: The mark of a log
+
+    /// A base of a former format has no mark, nor one whose log was about to be removed.
+    private func openMark(_ position: LogPosition) throws(Status) {
+        mark = position.hasLog ? .present : .absent
+        if log.hasFiles, mark == .absent {
+            // Without space on the disk there are reads.
+            do throws(Status) { try setMark(true) } catch {}
+        } else if !log.hasFiles, mark == .present {
+            try acceptLoss(position)
+        }
+    }
+
+    /// Files of the log that come back are those of another base.
+    private func acceptLoss(_ position: LogPosition) throws(Status) {
+        var position = position
+        position.hasLog = false
+        position.owner = UInt64.random(in: 1 ... .max)
+        try base.write { transaction throws(Status) in
+            try transaction.put(.meta, LogPosition.key, position.bytes)
+        }
+        log.begin(owner: position.owner)
+        mark = .absent
+        lossNotice = "The log was missing. The database goes on without the commits that only the log had."
+    }
+
+    /// Sets or deletes the mark, durably. Under `gate`, or when the store is opened.
+    func setMark(_ hasLog: Bool) throws(Status) {
+        mark = .doubtful
+        try base.write { transaction throws(Status) in
+            var position = try LogPosition(transaction)
+            position.hasLog = hasLog
+            try transaction.put(.meta, LogPosition.key, position.bytes)
+        }
+        mark = hasLog ? .present : .absent
     }
 
     package var isOpen: Bool { life.isOpen }
@@ -185,6 +230,11 @@ package final class LoggedStore: Store, @unchecked Sendable {
             return result
         }
         do throws(Status) {
+            if mark != .present {
+                // When the process ends between the two, there is a log without a record.
+                try log.begin(for: record)
+                try setMark(true)
+            }
             if try log.append(record) { request() }
             counters.lastWriteBytes.store(record.count, ordering: .relaxed)
         } catch {
@@ -436,6 +486,9 @@ package final class LoggedStore: Store, @unchecked Sendable {
         while table.freePart() {}
     }
 }
+
+/// Whether the base has the mark that there is a log; `doubtful` when that could not be written.
+enum LogMark { case absent, present, doubtful }
 
 /// State that the threads of a store share without a lock.
 final class LoggedStoreCounters: Sendable {

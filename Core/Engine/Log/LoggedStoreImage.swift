@@ -134,7 +134,7 @@ extension LoggedStore {
             return dueImage
         }
         guard let due else { return false }
-        let result = Result { () throws(Status) in try base.image() }
+        let result = Result { () throws(Status) in try UnmarkedImage.of(try base.image()) }
         jobs.withLock { openedImage = (due, result) }
         return true
     }

@@ -35,6 +35,8 @@ package struct LoggedStoreOptions: Sendable {
     package var budget = TableBudget.process
     /// Leaves the files unchanged; `write` fails.
     package var isReadOnly = false
+    /// Opens a store whose log is missing, without the commits that only the log had. Otherwise that is DATA_LOSS.
+    package var acceptsLostLog = false
     package var observer: (any StoreObserver)?
     /// Delays a write; tests count instead.
     var pause: @Sendable (_ microseconds: Int) -> Void = { usleep(UInt32($0)) }

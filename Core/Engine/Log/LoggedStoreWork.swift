@@ -52,6 +52,12 @@ extension LoggedStore: LogApplierUser, TableOwner {
 
     private func emptyLog() {
         do throws(Status) {
+            if mark != .absent {
+                try log.checkRemoval()
+                try setMark(false)
+                // When SQLite's WAL, which has this now, is empty.
+                return request()
+            }
             try log.removeAll()
         } catch {
             // What can't be removed now is removed later, or at the next start.
@@ -118,6 +124,7 @@ extension LoggedStore: LogApplierUser, TableOwner {
         guard health.isFailing else { return }
         do throws(Status) {
             try log.recover()
+            if mark == .doubtful, log.hasFiles { try setMark(true) }
             if try checkCapacity() { return health.commitsRecovered() }
         } catch {
             // It is tried again.

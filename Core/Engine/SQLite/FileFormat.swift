@@ -15,6 +15,9 @@ import HearthModel
 /// Version 3: the same. `meta` may have counts and pieces of large records of triggers, which a hearth that knows only version
 /// 2 would not keep right.
 ///
+/// Version 4: the same. The log's position has flags (`LogPosition`), one of which is whether there is a log: a hearth that knows
+/// only version 3 would not keep it right.
+///
 /// This module does not interpret keys and values. `documents` is a rowid table with a unique index on `key`, the
 /// others are WITHOUT ROWID, that is, the row is in the key's B-tree. Measured with documents of 35-byte random names,
 /// 4 KiB pages, per second or in microseconds, rowid : WITHOUT ROWID:
@@ -43,6 +46,7 @@ enum FileFormat {
         CREATE TABLE feed (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         CREATE TABLE meta (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
         """,
+        "",
         "",
         "",
     ]

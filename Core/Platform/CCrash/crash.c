@@ -29,6 +29,7 @@ hearth_activity *hearth_activity_new(void) {
     if (!activity) return NULL;
     activity->thread = (pid_t)syscall(SYS_gettid);
     activity->descriptor = -1;
+    activity->request_descriptor = -1;
     for (int index = 0; index < ACTIVITIES_MAX; index++) {
         hearth_activity *none = NULL;
         if (atomic_compare_exchange_strong(&activities[index], &none, activity)) return activity;
@@ -164,7 +165,7 @@ static const char *name_of(int signal) {
     }
 }
 
-static void put_peer(line *to, int descriptor) {
+static void put_peer(line *to, const char *name, int descriptor) {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -177,7 +178,7 @@ static void put_peer(line *to, int descriptor) {
     const void *bytes = address.any.sa_family == AF_INET6 ? (const void *)&address.v6.sin6_addr : &address.v4.sin_addr;
     if (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6) return;
     if (!inet_ntop(address.any.sa_family, bytes, string, sizeof string)) return;
-    field(to, "client");
+    field(to, name);
     put_string(to, string);
     put(to, ':');
     put_number(to, ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port), 10, 1);
@@ -188,11 +189,12 @@ static void put_activity(line *to, const hearth_activity *activity) {
     static const char *const works[] = {"waits", "reads from a connection", "sends to a connection", "runs a job", "runs a timer"};
     uint32_t work = activity->work, length = activity->request_length;
     text_field(to, "activity", works[work < sizeof works / sizeof *works ? work : 0]);
-    if (work == HEARTH_WORK_READ || work == HEARTH_WORK_SEND) put_peer(to, activity->descriptor);
+    if (work == HEARTH_WORK_READ || work == HEARTH_WORK_SEND) put_peer(to, "client", activity->descriptor);
     if (length > 0) {
         field(to, "lastRequest");
         put_bytes(to, activity->request, length < sizeof activity->request ? length : sizeof activity->request);
         put(to, '"');
+        put_peer(to, "lastClient", activity->request_descriptor);
     }
 }
 

@@ -170,6 +170,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Takes the source out and closes its descriptor; the object lives to the end of the tick.
     func unregisterAndClose(_ source: EventSource) {
         unregister(source)
+        forgetClient(source.descriptor)
         if !source.isSimulated { close(source.descriptor) }
     }
 
@@ -330,11 +331,18 @@ package final class EventLoop: @unchecked Sendable {
         activity.pointee.work = work.rawValue
     }
 
-    /// Notes that a request begins.
+    /// Another connection may get the number.
+    private func forgetClient(_ descriptor: Int32) {
+        guard let activity, activity.pointee.request_descriptor == descriptor else { return }
+        activity.pointee.request_descriptor = -1
+    }
+
+    /// Notes that a request begins, of the connection that is being read.
     /// - Parameter path: without a query, which may have a token.
     func note(method: String, path: String) {
         guard let activity else { return }
         activity.pointee.request_length = 0
+        activity.pointee.request_descriptor = activity.pointee.descriptor
         var count = 0
         withUnsafeMutableBytes(of: &activity.pointee.request) { bytes in
             for part in [method, " ", path] {

@@ -83,7 +83,7 @@ def test_it_is_carried_over(tmp_path: Path) -> None:
     finally:
         if server.process.poll() is None:
             server.kill()
-    assert version(data) == 3
+    assert version(data) == 4
 
 
 @pytest.mark.parametrize("is_crash", [False, True], ids=["mended", "crash"])
@@ -119,6 +119,6 @@ def test_an_interruption_at_each_call_loses_nothing(tmp_path: Path, is_crash: bo
             if server.process.poll() is None:
                 server.kill()
         assert_sound(faults.data)
-        assert version(faults.data) == 3
+        assert version(faults.data) == 4
         shutil.rmtree(folder)
     assert failed >= 5

@@ -265,9 +265,24 @@ class TestLogs:
             assert not list(data.glob("p/*.sqlite*"))
 
     def test_a_file_without_its_log(self, tmp_path: Path) -> None:
-        """The state of an earlier moment; it is whole, so nothing is found."""
+        """The state of an earlier moment is not served, unless somebody accepts it."""
         data = fill(tmp_path, clean=False)
         shutil.rmtree(log_of(data).parent)
+        words = "The log p/(default).sqlite-log/ is missing, but the database's file had one"
+        result = check(data)
+        assert result.code == 1 and words in result.text and "--accept-lost-logs" in result.text
+        with program(tmp_path) as server:
+            status, body = server.send("GET", ROOT.format("p", "(default)") + "/c/d5")
+            assert (status, json.loads(body)["error"]["status"]) == (500, "DATA_LOSS")
+            assert server.send("GET", ROOT.format("q", "other") + "/c/d5")[0] == 200
+            server.terminate()
+        result = check(data, "--accept-lost-logs")
+        assert result.code == 0, result.text
+        assert "(default): The log was missing." in result.text
+        assert "other: The log was missing" not in result.text
+        with program(tmp_path) as server:
+            assert server.send("GET", ROOT.format("p", "(default)") + "/c/d5")[0] == 404
+            assert server.send("PATCH", ROOT.format("p", "(default)") + "/c/d5", {"fields": {}})[0] == 200
         assert check(data).code == 0
 
 

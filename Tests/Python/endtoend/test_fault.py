@@ -50,11 +50,12 @@ class JSONProgram(Program):
 
 
 class Writer(threading.Thread):
-    """Writes numbers that grow until the server ends."""
+    """Writes numbers that grow until the server ends, over one connection."""
 
     def __init__(self, server: Program, product: str) -> None:
         super().__init__(daemon=True)
-        self.server, self.product = server, product
+        self.product = product
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         self.acknowledged: list[int] = []
         self.reached = threading.Event()
 
@@ -63,7 +64,7 @@ class Writer(threading.Thread):
         while True:
             number += 1
             try:
-                status = put(self.server, self.product, number)
+                status = put(self.connection, self.product, number)
             except (OSError, http.client.HTTPException):
                 return
             assert status == 200, status
@@ -72,11 +73,15 @@ class Writer(threading.Thread):
                 self.reached.set()
 
 
-def put(server: Program, product: str, number: int) -> int:
+def put(connection: http.client.HTTPConnection, product: str, number: int) -> int:
     if product == "firestore":
         path = f"/v1/projects/d/databases/(default)/documents/c/{number}"
-        return server.send("PATCH", path, {"fields": {"n": {"integerValue": str(number)}}})[0]
-    return server.send("PUT", f"/c/{number}.json?ns=d&access_token=owner", number)[0]
+        connection.request("PATCH", path, json.dumps({"fields": {"n": {"integerValue": str(number)}}}))
+    else:
+        connection.request("PUT", f"/c/{number}.json?ns=d&access_token=owner", str(number))
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
 
 
 def get(server: Program, product: str, number: int) -> bool:
@@ -110,11 +115,12 @@ def test_a_fault_under_load_loses_nothing_and_says_what_happened(tmp_path: Path,
             record = json.loads(fault)
             assert record["level"] == "error" and record["signal"] == "SIGILL" and record["thread"] == "hearth-loop-0"
             assert record["activity"] and record["lastRequest"].startswith(("PATCH /v1/projects/d/", "PUT /c/"))
+            assert record["lastClient"].startswith("127.0.0.1:")
             stack = json.loads(lines[-1])
             assert stack["message"] == "stack" and stack["addresses"].startswith("0x")
         else:
             assert 'signal="SIGILL" thread="hearth-loop-0"' in fault and ' activity="' in fault, fault
-            assert 'lastRequest="P' in fault
+            assert 'lastRequest="P' in fault and ' lastClient="127.0.0.1:' in fault
             assert any("hearth(" in line for line in lines[lines.index(fault) :]), log
         # A query may have a token.
         assert "access_token=owner" not in log

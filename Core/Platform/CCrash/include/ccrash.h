@@ -13,7 +13,8 @@ typedef struct hearth_activity {
     uint32_t work;
     // Of the connection that is read or sent to.
     int32_t descriptor;
-    // The last request that began, not terminated.
+    // The last request that began, not terminated, and its connection until that is closed; -1 when it is not known.
+    int32_t request_descriptor;
     uint32_t request_length;
     uint8_t request[HEARTH_ACTIVITY_REQUEST_MAX];
 } hearth_activity;
