@@ -87,7 +87,9 @@ package struct CacheOpening<Contents: CacheContents> {
                 try DataFolder.remove(file.journal)
                 try database.execute(contents.creation)
             } else {
-                if isKnownDamaged { throw database.damaged("\(file.database) showed damage, also after an examination.") }
+                if isKnownDamaged {
+                    throw database.damaged("\(file.database) showed damage, also after an examination.")
+                }
                 try examine(database, isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged)
             }
             try database.execute(

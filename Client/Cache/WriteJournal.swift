@@ -204,7 +204,9 @@ package final class WriteJournal: Sendable {
                 // In a search the number says whether it may be a record: it is not far above the last one.
                 let above = found.last ?? (isNext ? 0 : applied)
                 let first = found.last.map { $0 + 1 } ?? numbers.lowerBound
-                let last = isNext ? found.last.map { $0 + 1 } ?? numbers.upperBound : above + 1 + Int64(bytes.count / headSizeBytes)
+                let last =
+                    isNext
+                    ? found.last.map { $0 + 1 } ?? numbers.upperBound : above + 1 + Int64(bytes.count / headSizeBytes)
                 guard first <= last, let (number, size) = head(bytes, at: offset, numbers: first...last) else {
                     offset += 1
                     continue
@@ -243,7 +245,8 @@ package final class WriteJournal: Sendable {
     private static func isWhole(_ bytes: UnsafeRawBufferPointer, at offset: Int, size: Int) -> Bool {
         let sum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
         let number = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: Int64.self))
-        let contents = UnsafeRawBufferPointer(rebasing: bytes[(offset + headSizeBytes)..<(offset + headSizeBytes + size)])
+        let contents = UnsafeRawBufferPointer(
+            rebasing: bytes[(offset + headSizeBytes)..<(offset + headSizeBytes + size)])
         return extended(checksum(contents), by: number) == sum
     }
 

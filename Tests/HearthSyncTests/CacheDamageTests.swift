@@ -8,7 +8,7 @@ import Testing
 
 @testable import HearthSync
 
-/// A client whose cache was changed in any place can be used again, after a few starts at the latest.
+/// A client whose cache was changed anywhere can be used again, after a few starts at the latest.
 @Suite("A damaged cache", .timeLimit(.minutes(Patience.minutes)))
 struct CacheDamageTests {
     private static let database = DatabaseName(project: "demo")
@@ -26,7 +26,8 @@ struct CacheDamageTests {
             let target = try store.allocate(query.target)
             var event = RemoteEvent(snapshotVersion: .seconds(5))
             for number in 1...3 {
-                event.documentUpdates[ResourcePath("c/\(number)")] = .found("c/\(number)", 4, ["n": .integer(Int64(number))])
+                event.documentUpdates[ResourcePath("c/\(number)")] = .found(
+                    "c/\(number)", 4, ["n": .integer(Int64(number))])
             }
             var change = TargetChange(resumeToken: [1])
             change.added = [ResourcePath("c/1"), ResourcePath("c/2"), ResourcePath("c/3")]
@@ -73,7 +74,9 @@ struct CacheDamageTests {
             return "not opened: \(error)"
         }
         let refused = Report()
-        client.write([.set("c/4", ["n": .integer(4)])]) { if let error = $0, error.code != .cancelled { refused.add("\(error)") } }
+        client.write([.set("c/4", ["n": .integer(4)])]) {
+            if let error = $0, error.code != .cancelled { refused.add("\(error)") }
+        }
         _ = client.listen(to: .collection("c", [filter("n", .greaterThan, .integer(0))]), options: .init()) { event in
             if case .failure(let error) = event { refused.add("listen: \(error)") }
         }
@@ -82,7 +85,9 @@ struct CacheDamageTests {
         var failure: String?
         switch found.wait() {
         case .success(let snapshot):
-            if !snapshot.documents.contains(where: { $0.key == ResourcePath("c/4") }) { failure = "the write is not there" }
+            if !snapshot.documents.contains(where: { $0.key == ResourcePath("c/4") }) {
+                failure = "the write is not there"
+            }
         case .failure(let error): failure = "not read: \(error)"
         }
         let ended = Promise<Void>()
@@ -93,11 +98,12 @@ struct CacheDamageTests {
     }
 
     /// Each column of each table with values that are none of its own, and each table without rows.
-    @Test("Any value in any place costs a few starts at most")
+    @Test("Any value in any column costs a few starts at most")
     func anyValue() async throws {
         let filled = try Self.filled()
         let original = try CacheDatabase(path: filled.files().database)
-        let tables = try original.strings("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        let tables = try original.strings(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
         var changes: [String] = []
         for table in tables {
             changes.append("DELETE FROM \(table)")

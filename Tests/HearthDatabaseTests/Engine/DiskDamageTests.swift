@@ -7,7 +7,7 @@ import Testing
 
 @testable import HearthDatabase
 
-/// An engine whose cache was changed in any place can be used again, after a few starts at the latest.
+/// An engine whose cache was changed anywhere can be used again, after a few starts at the latest.
 @Suite("A damaged cache of the engine")
 struct DiskDamageTests {
     private static func filled() throws -> TemporaryFolder {
@@ -22,7 +22,8 @@ struct DiskDamageTests {
         first.engine.close(.closed)
         let (journal, _) = try open(folder)
         let write = PendingWrite(
-            id: 9, path: "a/j", isMerge: false, changes: [TreeChange(path: "a/j", node: Node(7))], madeAtMilliseconds: 1)
+            id: 9, path: "a/j", isMerge: false, changes: [TreeChange(path: "a/j", node: Node(7))], madeAtMilliseconds: 1
+        )
         for _ in 0..<2 { try journal.append(JournaledWrite.encode(write)) { _ in } }
         journal.close()
         return folder
@@ -49,14 +50,15 @@ struct DiskDamageTests {
             fixture.engine.close(.closed)
             let database = try CacheDatabase(path: folder.path + "/realtime.sqlite")
             defer { database.close() }
-            let isStored = try database.number("SELECT count(*) FROM writes WHERE CAST(data AS TEXT) = '\(number)'") == 1
+            let isStored =
+                try database.number("SELECT count(*) FROM writes WHERE CAST(data AS TEXT) = '\(number)'") == 1
             return isStored ? nil : "not stored: \(fixture.clock.reports)"
         } catch {
             return "not opened: \(error)"
         }
     }
 
-    @Test("Any value in any place costs a few starts at most")
+    @Test("Any value in any column costs a few starts at most")
     func anyValue() throws {
         let filled = try Self.filled()
         let original = try CacheDatabase(path: filled.path + "/realtime.sqlite")

@@ -49,7 +49,8 @@ extension Choices {
             TimestampMessage(seconds: 1), TimestampMessage(seconds: 2), TimestampMessage(seconds: 3),
             TimestampMessage(seconds: 4, nanos: 1000), TimestampMessage(seconds: 5), TimestampMessage(seconds: 0),
             TimestampMessage(seconds: -1), TimestampMessage(seconds: 253_402_300_799, nanos: 999_999_999),
-            TimestampMessage(seconds: -62_135_596_800), TimestampMessage(seconds: .max), TimestampMessage(seconds: .min),
+            TimestampMessage(seconds: -62_135_596_800), TimestampMessage(seconds: .max),
+            TimestampMessage(seconds: .min),
             TimestampMessage(seconds: 6, nanos: -1), TimestampMessage(seconds: 6, nanos: .max),
         ]
         let index = below(times.count + 1)
@@ -59,7 +60,8 @@ extension Choices {
     mutating func name() -> String {
         let root = "projects/p/databases/(default)/documents"
         return pick([
-            root + "/c/a", root + "/c/b", root + "/c/d", root + "/c/e", root + "/d/a", root + "/c/a/s/b", root + "/d/a/s/b",
+            root + "/c/a", root + "/c/b", root + "/c/d", root + "/c/e", root + "/d/a", root + "/c/a/s/b",
+            root + "/d/a/s/b",
             root, root + "/c", root + "/c/__id7__", root + "//", "", "projects/q/databases/(default)/documents/c/a",
             root + "/c/" + String(repeating: "x", count: 1501), root + "/c/\u{0}",
         ])
@@ -113,10 +115,12 @@ extension Choices {
                     document: below(16) == 15 ? nil : document, targetIds: targetIDs(), removedTargetIds: targetIDs()))
         case 3:
             return ListenResponse(
-                documentDelete: DocumentDeleteMessage(document: name(), removedTargetIds: targetIDs(), readTime: time()))
+                documentDelete: DocumentDeleteMessage(document: name(), removedTargetIds: targetIDs(), readTime: time())
+            )
         case 4:
             return ListenResponse(
-                documentRemove: DocumentRemoveMessage(document: name(), removedTargetIds: targetIDs(), readTime: time()))
+                documentRemove: DocumentRemoveMessage(document: name(), removedTargetIds: targetIDs(), readTime: time())
+            )
         default:
             var filter = ExistenceFilterMessage(targetId: targetID(), count: pick([0, 1, 2, 3, -1, .max, .min]))
             if below(2) == 1 {
@@ -400,11 +404,16 @@ private final class Run {
             case 1:
                 return Mutation(
                     key: key, kind: .patch(choices.fields(), mask: [field]),
-                    transforms: [FieldTransform(path: FieldPath("t"), operation: .requestTime)], precondition: .exists(true))
+                    transforms: [FieldTransform(path: FieldPath("t"), operation: .requestTime)],
+                    precondition: .exists(true))
             case 2:
                 return Mutation(
                     key: key, kind: .patch(MapValue(), mask: []),
-                    transforms: [FieldTransform(path: field, operation: .increment(choices.pick([.integer(1), .integer(.max), .double(0.5)])))])
+                    transforms: [
+                        FieldTransform(
+                            path: field,
+                            operation: .increment(choices.pick([.integer(1), .integer(.max), .double(0.5)])))
+                    ])
             case 3:
                 return Mutation(
                     key: key, kind: .set(MapValue()),

@@ -113,7 +113,8 @@ final class SQLitePersistence: Persistence {
                 if error.isPassing || database.damage != nil { throw error }
                 onWarning(
                     "A write in the journal of the cache \(database.path) cannot be made and is lost: \(error.message)")
-                try transaction("skip a record", isDurable: false) { () throws(Status) in journalNumber = record.number }
+                try transaction("skip a record", isDurable: false) { () throws(Status) in journalNumber = record.number
+                }
             }
         }
     }
