@@ -9,27 +9,37 @@ import Testing
 
 /// Begins well, and then sends what cannot be used: a document of another database, and an answer without results.
 private final class UnusableServer: Datastore, Sendable {
+    /// One for each response that the client has worked on.
+    let taken = Gathered<Void>()
+
     private final class Stream<Request: Sendable>: RequestStream {
+        let taken: Gathered<Void>
         let onSend: @Sendable (Request) -> Void
-        init(_ onSend: @escaping @Sendable (Request) -> Void) { self.onSend = onSend }
+        init(_ taken: Gathered<Void>, _ onSend: @escaping @Sendable (Request) -> Void) {
+            self.taken = taken
+            self.onSend = onSend
+        }
         func send(_ request: Request) { onSend(request) }
         func finish() {}
         func cancel() {}
+        func responseTaken() { taken.append(()) }
     }
 
     func openListen(
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void
     ) -> any RequestStream<ListenRequest> {
         onEvent(.opened)
-        return Stream { request in
+        return Stream(taken) { request in
             let targets = [request.addTarget?.targetId ?? 0]
             onEvent(
-                .response(ListenResponse(targetChange: TargetChangeMessage(targetChangeType: .add, targetIds: targets))))
+                .response(ListenResponse(targetChange: TargetChangeMessage(targetChangeType: .add, targetIds: targets)))
+            )
             onEvent(
                 .response(
                     ListenResponse(
                         documentChange: DocumentChangeMessage(
-                            document: DocumentMessage(name: "projects/x/databases/y/documents/c/d"), targetIds: targets))))
+                            document: DocumentMessage(name: "projects/x/databases/y/documents/c/d"), targetIds: targets)
+                    )))
         }
     }
 
@@ -37,7 +47,7 @@ private final class UnusableServer: Datastore, Sendable {
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
     ) -> any RequestStream<WriteRequest> {
         onEvent(.opened)
-        return Stream { request in
+        return Stream(taken) { request in
             let time = request.writes.isEmpty ? nil : TimestampMessage(seconds: 1)
             onEvent(.response(WriteResponse(streamToken: [1], commitTime: time)))
         }
@@ -87,8 +97,9 @@ struct HostileServerTests {
     @Test("Streams that begin well and end with what cannot be used are retried later each time")
     func backoff() throws {
         let clock = StoppedClock()
+        let server = UnusableServer()
         let core = SyncCore(
-            database: DatabaseName(project: "demo"), persistence: MemoryPersistence(.eager), datastore: UnusableServer(),
+            database: DatabaseName(project: "demo"), persistence: MemoryPersistence(.eager), datastore: server,
             credentials: EmptyCredentials(),
             options: SyncCore.Options(
                 clock: clock, firesTimers: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
@@ -107,6 +118,8 @@ struct HostileServerTests {
             // At once, then about 1, 1.5, 2.2 and 3.4 seconds, half of it more or less.
             #expect(delays[0] == 0 && delays[1] >= 0.5 && delays[4] >= 1.6, "\(timer): \(delays)")
         }
+        // Of each of the six attempts of both: two responses.
+        #expect(server.taken.values.count == 24)
         core.terminate {}
         core.queue.drain()
     }
