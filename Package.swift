@@ -260,8 +260,8 @@ let package = Package(
         .target(
             name: "HearthClientFuzzing",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthTree", "HearthWebSocket", "HearthHTTPClient",
-                "HearthTransport", "HearthApp", "HearthCache", "HearthDatabase", "HearthFirestore",
+                "HearthModel", "HearthConcurrency", "HearthWire", "HearthTree", "HearthWebSocket", "HearthHTTPClient",
+                "HearthTransport", "HearthSync", "HearthApp", "HearthCache", "HearthDatabase", "HearthFirestore",
             ], path: "Tools/Fuzz/ClientEntries"),
 
         // Tests, one folder a target.
@@ -417,7 +417,7 @@ let package = Package(
             name: "HearthSyncTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthCache",
-                "HearthSync", "HearthTestSupport",
+                "HearthSync", "HearthClientFuzzing", "HearthTestSupport",
             ],
             path: "Tests/HearthSyncTests"),
         .testTarget(

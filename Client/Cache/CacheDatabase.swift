@@ -61,7 +61,8 @@ package final class CacheDatabase {
         var status = EngineError.status(handle, result, action)
         switch result & 0xFF {
         case SQLITE_FULL: status.code = .resourceExhausted
-        case SQLITE_CORRUPT, SQLITE_NOTADB: return damaged(status.message)
+        // The client's own rows fulfil the tables' constraints.
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_CONSTRAINT, SQLITE_MISMATCH: return damaged(status.message)
         case SQLITE_BUSY: status.code = .failedPrecondition
         case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM: status.code = .unavailable
         default: status.code = .internal

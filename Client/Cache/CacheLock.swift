@@ -7,13 +7,18 @@ import HearthSQLite
 /// While a cache is in use the file holds a line about it, which is replaced by "closed" at the end. Another line that is
 /// found shows that the last use didn't end in order, so that the database is examined. Any line shows that there was a
 /// database: older versions of the client left none, nor does a cache that was cleared.
+///
+/// After damage it holds "damaged", or `putAsideLine` when nothing is to be examined any more: the database is put aside now,
+/// or the damage showed in a use that began with a thorough examination.
 package final class CacheLock {
     private var descriptor: Int32
     /// Whether the last use ended in order, or there was none.
     let wasClean: Bool
     /// Whether there was a database.
     let wasUsed: Bool
+    private var isExamined = false
     private static let closedLine = "closed\n"
+    private static let putAsideLine = "damaged, to be put aside\n"
 
     /// - Throws: FAILED_PRECONDITION when the cache is in use, by this process or another.
     init(_ file: CacheFile) throws(Status) {
@@ -49,10 +54,16 @@ package final class CacheLock {
                 + "client, or give this one another folder or app name.")
     }
 
-    func markInUse() throws(Status) { try write("process \(getpid())\n") }
-    /// The next opening examines the database thoroughly.
-    func markDamaged() { try? write("damaged\n") }
+    /// - Parameter isExamined: whether the database was examined thoroughly, and no damage was found.
+    func markInUse(isExamined: Bool) throws(Status) {
+        self.isExamined = isExamined
+        try write("process \(getpid())\n")
+    }
+    /// The next opening examines the database thoroughly, or, when this one did so in vain, puts it aside.
+    func markDamaged() { try? write(isExamined ? Self.putAsideLine : "damaged\n") }
+    func markPutAside() { try? write(Self.putAsideLine) }
     var isMarkedDamaged: Bool { Self.contents(descriptor).utf8.starts(with: "damaged".utf8) }
+    var isMarkedPutAside: Bool { Self.contents(descriptor).utf8.starts(with: Self.putAsideLine.utf8) }
 
     /// - Parameter isClean: whether nothing is to be examined at the next opening.
     package func release(isClean: Bool) {

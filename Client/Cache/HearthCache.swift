@@ -21,7 +21,9 @@ package protocol CacheContents {
 /// The whole file is examined (`quick_check`) when its last use did not end in order, and up to the contents'
 /// `checkedSizeBytesMax` always; a larger one that was closed in order is believed. What is damaged nevertheless shows in
 /// use as DATA_LOSS, is noted in the lock file, and leads to a thorough examination of pages and contents at the next
-/// opening. A damaged file is put aside, never deleted, and a new one is made.
+/// opening. When that finds nothing, and the damage shows again, the file is damaged in a way that no examination knows: the
+/// opening after it believes what the use has shown, or no program could ever use the cache. A damaged file is put aside,
+/// never deleted, and a new one is made.
 package struct CacheOpening<Contents: CacheContents> {
     private let file: CacheFile
     private let contents: Contents
@@ -42,19 +44,23 @@ package struct CacheOpening<Contents: CacheContents> {
         try DataFolder.makeFolder(file.folder)
         let lock = try CacheLock(file)
         let isSuspect = !lock.wasClean
+        let isMarkedDamaged = lock.isMarkedDamaged
+        var isExamined = isMarkedDamaged
         let isRest = file.isRest(wasUsed: lock.wasUsed)
         let opened: CacheDatabase
         do throws(Status) {
-            opened = try open(isSuspect: isSuspect, isMarkedDamaged: lock.isMarkedDamaged)
+            opened = try open(
+                isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged, isKnownDamaged: lock.isMarkedPutAside)
         } catch {
             guard error.code == .dataLoss else {
                 lock.release(isClean: false)
                 throw error
             }
-            lock.markDamaged()
+            isExamined = false
+            lock.markPutAside()
             let damage = describe(error, try file.moveAside())
             do throws(Status) {
-                opened = try open(isSuspect: false, isMarkedDamaged: false)
+                opened = try open(isSuspect: false, isMarkedDamaged: false, isKnownDamaged: false)
             } catch {
                 // What was put aside must not go unmentioned.
                 throw Status(error.code, error.message + " " + damage)
@@ -65,12 +71,14 @@ package struct CacheOpening<Contents: CacheContents> {
                 "The cache \(file.database) was removed or emptied while no client used it; a new one was created. Writes "
                     + "in it that never reached the server are lost.")
         }
-        try lock.markInUse()
+        try lock.markInUse(isExamined: isExamined)
         opened.onDamage = { [weak lock] in lock?.markDamaged() }
         return (opened, lock)
     }
 
-    private func open(isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) -> CacheDatabase {
+    private func open(
+        isSuspect: Bool, isMarkedDamaged: Bool, isKnownDamaged: Bool
+    ) throws(Status) -> CacheDatabase {
         let database = try CacheDatabase(path: file.database)
         do throws(Status) {
             let version = try contents.schema.version(of: database)
@@ -79,6 +87,9 @@ package struct CacheOpening<Contents: CacheContents> {
                 try DataFolder.remove(file.journal)
                 try database.execute(contents.creation)
             } else {
+                if isKnownDamaged {
+                    throw database.damaged("\(file.database) showed damage, also after an examination.")
+                }
                 try examine(database, isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged)
             }
             try database.execute(

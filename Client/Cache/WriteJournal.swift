@@ -51,7 +51,7 @@ package final class WriteJournal: Sendable {
 
     /// - Parameters:
     ///   - applied: the number of the last record that the database has.
-    ///   - lost: called with a warning when the file's end cannot be read.
+    ///   - lost: called with a warning when a part of the file cannot be read.
     /// - Returns: the journal and the records that the database does not have.
     package static func open(
         _ file: CacheFile, applied: Int64, lost: (String) -> Void
@@ -89,7 +89,7 @@ package final class WriteJournal: Sendable {
     package func append(_ contents: [UInt8], _ enqueue: (Entry) -> Void) throws(Status) {
         var record = Self.head(of: contents)
         record += contents
-        let sum = Self.checksum(contents)
+        let sum = contents.withUnsafeBytes { Self.checksum($0) }
         try state.withLock { (state) throws(Status) in
             guard state.descriptor >= 0 else { throw Self.closed }
             if state.isTorn { try cut(&state) }
@@ -158,12 +158,12 @@ package final class WriteJournal: Sendable {
         try state.withLock { (state) throws(Status) in
             let bytes = try Self.contents(state.descriptor, path)
             let found = Self.parse(bytes, after: state.applied)
-            if found.sizeBytes < bytes.count {
+            if found.unreadableBytes > 0 {
                 lost(
-                    "The last \(bytes.count - found.sizeBytes) bytes of the journal of writes \(path) cannot be read: "
+                    "\(found.unreadableBytes) bytes of the journal of writes \(path) cannot be read: "
                         + "writes in them whose calls had returned are lost.")
             }
-            state.last = max(state.applied, found.last)
+            state.last = max(state.applied, found.last ?? 0)
             // What is of no use any more is removed by the next append at the latest: with it the numbers would have a gap.
             state.sizeBytes = found.records.isEmpty ? 0 : found.sizeBytes
             state.isTorn = state.sizeBytes < bytes.count
@@ -177,33 +177,77 @@ package final class WriteJournal: Sendable {
 
     /// A record is no more than the database's numbers can be: see `CacheDatabase.counter`.
     private static let numbers: ClosedRange<Int64> = 1...(1 << 53)
+    /// How often the file's bytes are read in search of a whole record: damage must not cost more than that.
+    private static let searchesMax = 8
 
-    /// The records up to the first that is not whole, without withdrawn ones. That one is of a call that did not return, or
-    /// the power failed, or the file is damaged. Which of them is unknown.
-    private static func parse(
-        _ bytes: [UInt8], after applied: Int64
-    ) -> (records: [Record], last: Int64, sizeBytes: Int) {
+    private struct Contents {
+        /// Without withdrawn ones, and without those that the database has.
         var records: [Record] = []
+        /// The number of the last record; nil when there is none.
         var last: Int64?
-        var offset = 0
-        bytes.withUnsafeBytes { bytes in
-            while bytes.count - offset >= headSizeBytes {
-                let size = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
-                let sum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
-                let number = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: Int64.self))
-                guard bytes.count - offset - headSizeBytes >= size else { break }
-                let contents = [UInt8](bytes[(offset + headSizeBytes)..<(offset + headSizeBytes + size)])
-                guard numbers ~= number, last.map({ $0 + 1 == number }) ?? true,
-                    extended(checksum(contents), by: number) == sum
-                else { break }
-                if number > applied, bytes[offset + stateOffset] != 0 {
-                    records.append(Record(number: number, contents: contents))
+        /// The end of the last record.
+        var sizeBytes = 0
+        /// Of what lies before, between and behind the records.
+        var unreadableBytes = 0
+    }
+
+    /// The whole records. What lies behind the last one is of a call that did not return, or the power failed, or the file
+    /// is damaged: which of them is unknown. Damage before it costs the records in which it is: their writes do not depend
+    /// on each other.
+    private static func parse(_ file: [UInt8], after applied: Int64) -> Contents {
+        var found = Contents()
+        file.withUnsafeBytes { bytes in
+            var searchedBytes = 0
+            var offset = 0
+            while offset < bytes.count {
+                let isNext = offset == found.sizeBytes
+                // In a search the number says whether it may be a record: it is not far above the last one.
+                let above = found.last ?? (isNext ? 0 : applied)
+                let first = found.last.map { $0 + 1 } ?? numbers.lowerBound
+                let last =
+                    isNext
+                    ? found.last.map { $0 + 1 } ?? numbers.upperBound : above + 1 + Int64(bytes.count / headSizeBytes)
+                guard first <= last, let (number, size) = head(bytes, at: offset, numbers: first...last) else {
+                    offset += 1
+                    continue
                 }
-                last = number
+                if !isNext { searchedBytes += size }
+                if searchedBytes > searchesMax * bytes.count { break }
+                guard isWhole(bytes, at: offset, size: size) else {
+                    offset += 1
+                    continue
+                }
+                if number > applied, bytes[offset + stateOffset] != 0 {
+                    let start = offset + headSizeBytes
+                    found.records.append(Record(number: number, contents: [UInt8](bytes[start..<(start + size)])))
+                }
+                found.unreadableBytes += offset - found.sizeBytes
+                found.last = number
                 offset += headSizeBytes + size
+                found.sizeBytes = offset
             }
         }
-        return (records, last ?? applied, offset)
+        found.unreadableBytes += file.count - found.sizeBytes
+        return found
+    }
+
+    /// The number of a record at an offset and the size of its contents; nil when there can be none.
+    private static func head(
+        _ bytes: UnsafeRawBufferPointer, at offset: Int, numbers: ClosedRange<Int64>
+    ) -> (number: Int64, size: Int)? {
+        guard bytes.count - offset >= headSizeBytes else { return nil }
+        let size = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+        let number = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: Int64.self))
+        guard numbers ~= number, bytes.count - offset - headSizeBytes >= size else { return nil }
+        return (number, size)
+    }
+
+    private static func isWhole(_ bytes: UnsafeRawBufferPointer, at offset: Int, size: Int) -> Bool {
+        let sum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
+        let number = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 8, as: Int64.self))
+        let contents = UnsafeRawBufferPointer(
+            rebasing: bytes[(offset + headSizeBytes)..<(offset + headSizeBytes + size)])
+        return extended(checksum(contents), by: number) == sum
     }
 
     private static func head(of contents: [UInt8]) -> [UInt8] {
@@ -215,8 +259,9 @@ package final class WriteJournal: Sendable {
         return head
     }
 
-    private static func checksum(_ bytes: [UInt8]) -> UInt32 {
-        UInt32(truncatingIfNeeded: crc32_z(0, bytes, bytes.count))
+    private static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+        // Without a pointer zlib answers with the first sum of all.
+        UInt32(truncatingIfNeeded: crc32_z(0, bytes.baseAddress, bytes.count))
     }
 
     private static func extended(_ sum: UInt32, by number: Int64) -> UInt32 {

@@ -161,6 +161,11 @@ final class HTTP2StreamSession {
             return fail(.unavailable("\(address.string): the server does not speak proper HTTP/2: \(string)"))
         }
         pump()
+        // After a violation of the protocol nghttp2 takes the peer's bytes without a look at them, and says so only here. While
+        // there are bytes, no PING would end the stream.
+        if end == nil, !isClosed, nghttp2_session_want_read(session) == 0 {
+            return fail(.unavailable("\(address.string): the server does not speak proper HTTP/2"))
+        }
         onProgress?()
     }
 

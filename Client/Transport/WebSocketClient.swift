@@ -75,6 +75,10 @@ package final class WebSocketClient: @unchecked Sendable {
     private var timer: TransportTimer?
     private var hasReceived = false
     private var isPinged = false
+    /// Of pongs since the output was last sent as a whole.
+    private var pongBytes = 0
+    /// A server that sends pings and reads no pongs gets no more than these.
+    private static let pongBytesMax = 64 << 10
 
     /// Begins to connect.
     ///
@@ -154,6 +158,7 @@ package final class WebSocketClient: @unchecked Sendable {
         case .opened: break
         case .received(let bytes): receive(bytes)
         case .drained:
+            pongBytes = 0
             if case .open = state, unframedBytes.load(ordering: .relaxed) == 0 { deliver(.drained) }
         case .closed(let status):
             finish(
@@ -245,7 +250,11 @@ package final class WebSocketClient: @unchecked Sendable {
         switch event {
         case .string(let string): deliver(.string(string))
         case .binary(let bytes): deliver(.binary(bytes))
-        case .ping(let payload): sendRaw(connection.pong(payload))
+        case .ping(let payload):
+            guard pongBytes < Self.pongBytesMax else { break }
+            let pong = connection.pong(payload)
+            pongBytes += pong.count
+            sendRaw(pong)
         case .pong: break
         case .close(let code, let reason):
             sendRaw(connection.close(code))

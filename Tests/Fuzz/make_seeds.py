@@ -253,6 +253,45 @@ def main() -> None:
     stream_seeds()
     bundle_seeds()
     tree_seeds()
+    sync_client_seeds()
+
+
+def sync_client_seeds() -> None:
+    """Choices of an app and of its hostile server: see `SyncClientFuzzing`."""
+
+    def listen(query: int, metadata: int = 0, source: int = 0) -> bytes:
+        return bytes([0, query, metadata, metadata, 0, source])
+
+    def snapshot(target: int, time: int, *documents: tuple[int, int], token: int = 1) -> bytes:
+        rows = b"".join(bytes([name, 1, 0, value, min(time, 4)]) for name, value in documents)
+        return bytes([7, target, len(documents)]) + rows + bytes([time, token])
+
+    def set_number(key: int, value: int) -> bytes:
+        return bytes([2, 1, key, 5, value])
+
+    def answer(results: int, time: int, stream: int = 0) -> bytes:
+        return bytes([9, stream, 1, results]) + bytes([time, 0]) * results + bytes([time])
+
+    def mismatch(target: int, count: int) -> bytes:
+        return bytes([4, 5, target, count, 0])
+
+    handshake = answer(0, 13, 1)
+    restart = b"\x0d"
+    seeds = {
+        "shown": listen(0) + snapshot(0, 1, (0, 0), (1, 1)) + snapshot(0, 2, (0, 2)),
+        "window": listen(1) + listen(2) + snapshot(0, 1, (0, 0), (1, 1), (2, 2)) + set_number(0, 3) + handshake + answer(1, 2),
+        "limbo": listen(3) + snapshot(0, 1, (0, 1), (1, 2)) + restart + snapshot(0, 2, (0, 1)) + snapshot(4, 3),
+        "filter": listen(0) + snapshot(0, 1, (0, 0), (1, 1)) + mismatch(0, 1) + snapshot(0, 2, (0, 0)),
+        "written": set_number(0, 1) * 3 + handshake + answer(1, 1) + answer(2, 2) + answer(1, 9),
+        "clocks": listen(0) + snapshot(0, 7, (0, 0)) + snapshot(0, 1, (0, 1)) + restart + snapshot(0, 2, (1, 1)),
+        "values": listen(8) + b"".join(snapshot(0, 1 + n % 4, (n % 4, n)) for n in range(24)),
+        "refused": listen(0) + listen(5) + bytes([4, 0, 2, 1, 0, 0, 1, 1, 8]) + set_number(0, 1) + handshake + bytes([12, 3]) + bytes([11, 3]),
+        "users": listen(0, 1) + set_number(0, 1) + bytes([15, 3, 1]) + set_number(1, 1) + handshake + answer(1, 2) + bytes([15, 3, 0]),
+        "calls": bytes([14, 0, 2, 0, 10]) + bytes(40) + bytes([14, 1, 2, 0, 0]) + bytes(40) + bytes([14, 2]) + bytes(40),
+    }
+    for name, content in seeds.items():
+        for cache in (0, 3):
+            write("syncclient", f"{name}-{cache}", bytes([cache]) + content)
 
 
 def tree_seeds() -> None:

@@ -156,6 +156,33 @@ struct CacheOpeningTests {
         close(third)
     }
 
+    /// Damage of which no examination knows would keep an app from starting for ever.
+    @Test func putsAFileAsideWhoseDamageShowsAlsoAfterAnExamination() throws {
+        for round in 1...2 {
+            let cache = try open()
+            #expect(try cache.database.number("SELECT count(*) FROM numbers") == round)
+            _ = cache.database.damaged("it was seen in use")
+            close(cache)
+        }
+        var asides = 0
+        let third = try open(putAside: { _, path in
+            asides += 1
+            return path
+        })
+        #expect(asides == 1)
+        // The new one begins as any other.
+        _ = third.database.damaged("it was seen in use")
+        close(third)
+        let fourth = try open()
+        #expect(try fourth.database.number("SELECT count(*) FROM numbers") == 2)
+        close(fourth)
+        // An examination and a use without damage: all is well.
+        let fifth = try open()
+        _ = fifth.database.damaged("it was seen in use")
+        close(fifth)
+        close(try open())
+    }
+
     @Test func namesTheFileThatWasPutAsideWhenNoNewOneCanBeMade() throws {
         try Data(repeating: 0x5A, count: 20_000).write(to: URL(fileURLWithPath: folder.file.database))
         var broken = Numbers()

@@ -106,25 +106,51 @@ struct WriteJournalTests {
         }
     }
 
-    @Test func recordsAfterADamagedOneAreReportedAndReplaced() throws {
+    @Test func damageCostsTheRecordsInWhichItIs() throws {
         let (journal, _) = try open(folder.file, applied: 0)
-        for _ in 0..<3 { _ = try append(journal, [UInt8](repeating: 9, count: 100)) }
+        for number in UInt8(1)...4 { _ = try append(journal, [UInt8](repeating: number, count: 100)) }
         let whole = try #require(FileManager.default.contents(atPath: folder.file.journal))
-        let size = whole.count / 3
-        for damagedIndex in 0..<3 {
-            for byte in [4, 8, 15, 17, size - 1] {
+        let size = whole.count / 4
+        func check(_ damaged: Data, applied: Int64 = 0, lost: ClosedRange<Int64>, lostBytes: Int) throws {
+            try damaged.write(to: URL(fileURLWithPath: folder.file.journal))
+            var warnings: [String] = []
+            let (second, records) = try WriteJournal.open(folder.file, applied: applied) { warnings.append($0) }
+            let expected = (1...Int64(4)).filter { $0 > applied && !lost.contains($0) }
+            #expect(numbers(records) == expected)
+            #expect(records.allSatisfy { $0.contents == [UInt8](repeating: UInt8($0.number), count: 100) })
+            #expect(warnings.count == 1 && warnings[0].hasPrefix("\(lostBytes) bytes"))
+            let next = (expected.last ?? applied) + 1
+            #expect(try append(second, [7]).number == next)
+            let again = try WriteJournal.open(folder.file, applied: applied) { _ in }.records
+            #expect(numbers(again) == expected + [next] && again.last?.contents == [7])
+        }
+        for index in 0..<4 {
+            for byte in [0, 3, 4, 8, 15, 17, size - 1] {
                 var damaged = whole
-                damaged[damagedIndex * size + byte] ^= 0x41
-                try damaged.write(to: URL(fileURLWithPath: folder.file.journal))
-                var warnings: [String] = []
-                let (second, records) = try WriteJournal.open(folder.file, applied: 0) { warnings.append($0) }
-                #expect(records.count == damagedIndex)
-                #expect(warnings.count == 1 && warnings[0].contains("\((3 - damagedIndex) * size) bytes"))
-                #expect(try append(second, [7]).number == Int64(damagedIndex) + 1)
-                let again = try open(folder.file, applied: 0).records
-                #expect(numbers(again) == (1...Int64(damagedIndex + 1)).map { $0 } && again.last?.contents == [7])
+                damaged[index * size + byte] ^= 0x41
+                try check(damaged, lost: Int64(index + 1)...Int64(index + 1), lostBytes: size)
             }
         }
+        // A page that was never written, and bytes that are missing.
+        var zeros = whole
+        zeros.replaceSubrange((size + 50)..<(2 * size + 50), with: Data(count: size))
+        try check(zeros, lost: 2...3, lostBytes: 2 * size)
+        try check(zeros, applied: 1, lost: 2...3, lostBytes: 2 * size)
+        try check(whole[..<(size + 20)] + whole[(2 * size - 20)...], lost: 2...2, lostBytes: 40)
+        try check(Data(whole[9...]), lost: 1...1, lostBytes: size - 9)
+    }
+
+    /// The search for a whole record reads the file a few times, whatever looks like the head of one.
+    @Test func damageCostsLittleTime() throws {
+        var contents: [UInt8] = []
+        // Heads of records that extend to the end of the file, and are none.
+        for _ in 0..<40_000 { contents += [0, 0, 8, 0, 1, 2, 3, 4, 2, 0, 0, 0, 0, 0, 0, 0, 255] }
+        contents += [UInt8](repeating: 0, count: 600_000)
+        try Data(contents).write(to: URL(fileURLWithPath: folder.file.journal))
+        let start = threadSeconds()
+        _ = try WriteJournal.open(folder.file, applied: 0) { _ in }
+        let seconds = threadSeconds() - start
+        #expect(seconds < 20, "\(seconds) s")
     }
 
     @Test func aFullDiskFailsTheCall() throws {

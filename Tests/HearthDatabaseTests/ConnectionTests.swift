@@ -429,6 +429,21 @@ struct ConnectionTests {
         #expect(bench.took() == ["open - -", "close", "open other:2 -"])
     }
 
+    @Test func redirectsWithoutEndAreFollowedLaterEachTime() throws {
+        machine.start()
+        for isLater in [false, true] {
+            var delays: [Int] = []
+            for _ in 0..<6 {
+                bench.fire(.reconnect)
+                bench.answerToken(nil)
+                bench.say(#"{"t":"c","d":{"t":"r","d":"other:2"}}"#)
+                delays.append(try #require(bench.timers[.reconnect]))
+            }
+            #expect(delays[..<3] == [0, 0, 0] && delays[3] > 0 && delays[5] > delays[3], "\(isLater): \(delays)")
+            machine.networkDidChange()
+        }
+    }
+
     @Test func shutdown() {
         machine.start()
         bench.connect()

@@ -242,6 +242,36 @@ struct CacheFileTests {
         #expect(try batches(again).count == 1)
     }
 
+    @Test("The files of all released versions are read", arguments: CacheSchema.current.steps.map(\.number))
+    func releasedVersions(_ version: Int) throws {
+        let dump = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Vectors/client-cache/firestore-1.sql")
+        let folder = TemporaryFolder()
+        let files = CacheFiles(folder: folder.path, appName: "notes", database: DatabaseName(project: "demo-hearth"))
+        try FileManager.default.createDirectory(atPath: files.folder, withIntermediateDirectories: true)
+        let old = try CacheDatabase(path: files.database)
+        try old.execute(try String(contentsOf: dump, encoding: .utf8))
+        for step in CacheSchema.current.steps where (2...max(2, version)).contains(step.number) && version > 1 {
+            try old.execute(step.string + "PRAGMA user_version = \(step.number)")
+        }
+        #expect(try old.number("PRAGMA user_version") == version)
+        old.close()
+        for _ in 1...2 {
+            let cache = try SQLitePersistence(files: files, sizeBytes: -1)
+            #expect(cache.damage == nil)
+            let store = LocalStore(cache, user: ClientUser(uid: "me"))
+            #expect(try store.stream().id.isEmpty && store.pendingBatchCount() == 1)
+            let query = ClientQuery.collection("users/me/notes", orders: [("changed", true)])
+            let notes = try store.execute(query, usesPreviousResults: true).documents
+            #expect(
+                notes.map { $0.fields["text"] }
+                    == [.string("offline #home"), .string("a #work ä"), .string("milk #home")])
+            #expect(notes.map(\.hasLocalMutations) == [true, false, false])
+            #expect(try !#require(try store.targetData(query.target)).resumeToken.isEmpty)
+            cache.shutDown()
+        }
+    }
+
     @Test("A database of another program is not changed")
     func foreign() throws {
         let folder = TemporaryFolder()

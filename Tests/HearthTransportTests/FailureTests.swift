@@ -141,6 +141,26 @@ private final class Counts: Sendable {
         }
     }
 
+    /// The bytes come without an end, so that no PING finds the server silent.
+    @Test func aStreamEndsWhenTheServerGoesOnWithWhatIsNoHTTP2() async throws {
+        let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+        // DATA of no stream.
+        let violation: [UInt8] = [0, 0, 1, 0, 0, 0, 0, 0, 0, 7]
+        for beginning in [settings + violation, violation] {
+            let server = try TestListener { connection in
+                _ = TestSocket.receive(connection)
+                guard TestSocket.sendAll(connection, beginning) else { return }
+                while TestSocket.sendAll(connection, [UInt8](repeating: 0, count: 1000)) { usleep(1000) }
+            }
+            try await withTransport { transport in
+                let recorder = StreamRecorder()
+                let stream = channel(transport, port: server.port).open("/p.S/Bidi", recorder)
+                stream.send([1])
+                #expect(await recorder.end().status?.code == .unavailable)
+            }
+        }
+    }
+
     @Test func callsContinueAfterARestart() async throws {
         let first = try makeServerToReplace()
         let port = first.port

@@ -121,12 +121,21 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         options.messageBytesMax = WireLimits.messageBytesMax
         options.compressionThresholdBytes = Self.compressionThresholdBytes
         options.handshakeTimeoutMilliseconds = WireConnection.handshakeMilliseconds
-        socket = WebSocketClient(
+        let pace = ReceivingPace()
+        let socket = WebSocketClient(
             transport: transport, address: address, path: target(lastSession: lastSession),
             headers: [HTTPField("user-agent", "Firebase/5/\(Database.version)/linux/hearth")], options: options
         ) { [weak self] event in
-            self?.onQueue { $0.take(event, attempt: attempt) }
+            guard let self else { return }
+            guard case .string(let frame) = event else { return onQueue { $0.take(event, attempt: attempt) } }
+            pace.received(frame.count)
+            onQueue {
+                $0.take(event, attempt: attempt)
+                pace.taken()
+            }
         }
+        pace.attach { [weak socket] in socket?.setReceiving($0) }
+        self.socket = socket
     }
 
     /// The minimum size of a message that is compressed.

@@ -28,6 +28,8 @@ final class WireConnection {
     static let stableMilliseconds = 30_000
     /// After this number of consecutive rejections of the credentials the next attempt uses the longest delay.
     static let refusalsMax = 3
+    /// Redirects that are followed at once, until a connection has lasted.
+    static let redirectsMax = 3
     /// Source: the SDKs for Apple platforms.
     static let reconnecting = Backoff.Policy(
         firstMilliseconds: 1_000, factor: 1.3, maxMilliseconds: 30_000, jitter: 0.3...1)
@@ -51,6 +53,7 @@ final class WireConnection {
     private var warnsWhenUnreachable = true
     /// The host that the server named; nil for the configured one.
     private var host: String?
+    private var redirects = 0
     /// By the monotonic clock.
     private var lastSentMilliseconds: Int64 = 0
 
@@ -88,7 +91,7 @@ final class WireConnection {
         interruptReasons.remove(reason)
         interruptReasons.remove(Self.shutdownReason)
         guard interruptReasons.isEmpty else { return }
-        backoff.reset()
+        beginAnew()
         if phase == .offline { plan() }
     }
 
@@ -100,7 +103,7 @@ final class WireConnection {
 
     /// The machine's network path changed.
     func networkDidChange() {
-        backoff.reset()
+        beginAnew()
         interruptReasons.remove(Self.shutdownReason)
         guard interruptReasons.isEmpty else { return }
         switch phase {
@@ -112,6 +115,12 @@ final class WireConnection {
     }
 
     // MARK: Attempts
+
+    /// Earlier attempts say nothing about the next one.
+    private func beginAnew() {
+        backoff.reset()
+        redirects = 0
+    }
 
     private func plan() {
         phase = .waiting
@@ -136,7 +145,7 @@ final class WireConnection {
             forgetHost()
             reconnect()
         case .stable:
-            backoff.reset()
+            beginAnew()
         case .keepAlive: keepAlive()
         }
     }
@@ -288,7 +297,9 @@ final class WireConnection {
             goOffline(reason: Self.shutdownReason)
         case .redirect(let host):
             self.host = host
-            backoff.reset()
+            redirects += 1
+            // Hosts that name each other would be tried as often as the network allows.
+            if redirects <= Self.redirectsMax { backoff.reset() }
             reconnect()
         case .note(let string): driver.log("The server says: \(string)")
         case .reply(let reply): try answer(reply)

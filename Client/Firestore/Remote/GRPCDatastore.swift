@@ -124,18 +124,22 @@ final class GRPCDatastore: Datastore {
 /// One stream. It encodes and decodes its messages.
 private final class GRPCRequestStream<Request: WireMessage>: RequestStream {
     private let stream: GRPCStream
+    private let pace: ReceivingPace
 
     init<Response: WireMessage>(
         _ channel: GRPCChannel, path: String, metadata: [HTTPField],
         onEvent: @escaping @Sendable (StreamEvent<Response>) -> Void
     ) {
         let ending = StreamEnding()
+        let pace = ReceivingPace()
+        self.pace = pace
         stream = channel.openStream(path, metadata: metadata) { event in
             switch event {
             case .opened: onEvent(.opened)
             case .message(let bytes):
                 do throws(Status) {
                     let response: Response = try GRPCDatastore.decode(bytes)
+                    pace.received(bytes.count)
                     onEvent(.response(response))
                 } catch {
                     ending.cancel()
@@ -145,11 +149,15 @@ private final class GRPCRequestStream<Request: WireMessage>: RequestStream {
             }
         }
         ending.set(stream)
+        pace.attach { [weak stream] isReceiving in
+            if isReceiving { stream?.resumeReceiving() } else { stream?.pauseReceiving() }
+        }
     }
 
     func send(_ request: Request) { stream.send(request.protobuf()) }
     func finish() { stream.finish() }
     func cancel() { stream.cancel() }
+    func responseTaken() { pace.taken() }
 }
 
 /// Lets the event handler end its own stream. Events may arrive before the stream has been returned.

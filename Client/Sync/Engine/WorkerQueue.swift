@@ -104,6 +104,11 @@ final class WorkerQueue: @unchecked Sendable {
         queue.sync { delayed.contains { $0.name == name && $0.operation != nil } }
     }
 
+    /// The time until a timer fires; nil when it is not scheduled.
+    func secondsUntil(_ name: TimerName) -> Double? {
+        queue.sync { delayed.first { $0.name == name && $0.operation != nil }.map { $0.dueSeconds - nowSeconds } }
+    }
+
     /// Runs a timer's operations, if it has any, and no others.
     func runDelayed(only name: TimerName) {
         queue.sync {

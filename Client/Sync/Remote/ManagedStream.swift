@@ -86,7 +86,9 @@ final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sen
         stream = opener(token) { [weak self] event in
             queue.enqueue { [weak self] in
                 guard let self, generation == opened else { return }
+                let stream = stream
                 take(event)
+                if case .response = event { stream?.responseTaken() }
             }
         }
     }

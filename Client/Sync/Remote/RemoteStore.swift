@@ -28,6 +28,8 @@ final class RemoteStore {
     /// Targets are sent one at a time: the server ended the stream because of one of them, and did not name it.
     private var isCautious = false
     private var aggregator: WatchChangeAggregator?
+    /// The last message that could not be read ended a stream, and no stream has lasted since then.
+    private var isWatchUnreadable = false
     private var pipeline: [MutationBatch] = []
     private var isHandshakeDone = false
     /// The handshake named a stream.
@@ -245,10 +247,14 @@ final class RemoteStore {
     private func take(_ response: ListenResponse) {
         do throws(Status) {
             let change = try WatchChange(response, database: database)
-            // Not after a message that cannot be read: it would arrive again at once, repeatedly.
-            watchStream.resetBackoff()
+            // Not after a message that cannot be read: it would arrive again at once, repeatedly, also behind others.
+            if !isWatchUnreadable || watchStream.state == .healthy {
+                isWatchUnreadable = false
+                watchStream.resetBackoff()
+            }
             if let change { take(change) }
         } catch {
+            isWatchUnreadable = true
             // No request is the cause.
             watchStream.fail(.internalError("The server's message cannot be read: \(error.message)"))
         }
@@ -418,13 +424,14 @@ final class RemoteStore {
     private func take(_ response: WriteResponse) {
         streamToken = response.streamToken
         guard isHandshakeDone else { return takeHandshake(response) }
-        if !hasResponseAfterHandshake {
-            hasResponseAfterHandshake = true
-            writeStream.resetBackoff()
-        }
         do throws(Status) {
             guard let batch = pipeline.first else { throw .internalError("An answer without a request.") }
             let result = try batchResult(response, of: batch)
+            // Not after an answer that is wrong: the write would be sent again at once, repeatedly.
+            if !hasResponseAfterHandshake {
+                hasResponseAfterHandshake = true
+                writeStream.resetBackoff()
+            }
             pipeline.removeFirst()
             engine.attempt { () throws(Status) in try engine.acknowledge(result) }
             fillWritePipeline()

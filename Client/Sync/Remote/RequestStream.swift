@@ -7,4 +7,10 @@ package protocol RequestStream<Request>: AnyObject, Sendable {
     func finish()
     /// Ends the stream at once. No event follows, not even `closed`.
     func cancel()
+    /// The receiver has worked on the next response. A stream that delivers faster than that may pause.
+    func responseTaken()
+}
+
+extension RequestStream {
+    package func responseTaken() {}
 }

@@ -37,6 +37,7 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "documentstore": { StoredFuzzing.fuzzDatabase($0) },
     "treestore": { StoredFuzzing.fuzzNamespace($0) },
     "grpcclient": { GRPCClientFuzzing.fuzz($0) },
+    "syncclient": { SyncClientFuzzing.fuzz($0) },
     "databaseclient": { DatabaseClientFuzzing.fuzz($0) },
     "firestorecache": { CacheFuzzing.fuzzFirestore($0) },
     "databasecache": { CacheFuzzing.fuzzDatabase($0) },

@@ -271,22 +271,34 @@ final class Disk {
         return nil
     }
 
-    /// Stores the writes of calls that had returned when the last process ended, and reports unreadable ones.
-    /// - Throws: when they cannot be stored: later writes must not pass them.
+    /// Stores the writes of calls that had returned when the last process ended, and reports those that can never be stored,
+    /// which are lost.
+    /// - Throws: when they cannot be stored now, or the cache is damaged: later writes must not pass them.
     func storeJournaled(_ id: () -> Int64) throws(Status) -> [PendingWrite] {
         // They may be large, and are needed once.
         defer { journaled = [] }
         var stored: [PendingWrite] = []
         for record in journaled {
-            let write: PendingWrite
-            do throws(Status) { write = try JournaledWrite.decode(record.contents, id: id()) } catch {
+            do throws(Status) {
+                let write = try JournaledWrite.decode(record.contents, id: id())
+                if let failure = save(write, journalNumber: record.number) { throw failure }
+                stored.append(write)
+            } catch {
+                // What fails in every run must not keep the engine from starting.
+                let isPassing = error.code == .resourceExhausted || error.code == .unavailable
+                if isPassing || file.database.damage != nil { throw error }
                 report(writes.unreadable(error))
-                continue
+                try skip(record)
             }
-            if let failure = save(write, journalNumber: record.number) { throw failure }
-            stored.append(write)
         }
         return stored
+    }
+
+    private func skip(_ record: WriteJournal.Record) throws(Status) {
+        try beginIfNeeded()
+        try writes.setJournalNumber(record.number)
+        try commit()
+        journal.applied(record.number)
     }
 
     /// When deleting fails, each later operation tries again: the next run would send a stored write again.

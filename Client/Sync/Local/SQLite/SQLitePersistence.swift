@@ -95,22 +95,34 @@ final class SQLitePersistence: Persistence {
 
     /// Puts the writes of calls that had returned when the last process ended into the queues of their users. The
     /// documents are computed as usual, so it needs a local store.
-    /// - Parameter onWarning: called with the reason when a record cannot be read; its write is lost.
+    /// - Parameter onWarning: called with the reason when the write of a record can never be made; it is lost.
+    /// - Throws: when the cache cannot be written, or is damaged.
     func replay(clock: any Clock, onWarning: (String) -> Void) throws(Status) {
         if journaled.isEmpty { return }
         // They may be large, and are needed once.
         defer { journaled = [] }
         let store = LocalStore(self, user: .unauthenticated, clock: clock)
         for record in journaled {
-            let write: JournaledWrite
-            do throws(Status) { write = try JournaledWrite(record.contents, mutationSerializer) } catch {
+            do throws(Status) {
+                let write = try read(record)
+                _ = try store.asUser(write.user, insteadOf: .unauthenticated) { () throws(Status) in
+                    try store.write(write.mutations, at: write.time, journalNumber: record.number).changed
+                }
+            } catch {
+                // What fails in every run must not keep the client from starting.
+                if error.isPassing || database.damage != nil { throw error }
                 onWarning(
-                    "A write in the journal of the cache \(database.path) cannot be read and is lost: \(error.message)")
-                continue
+                    "A write in the journal of the cache \(database.path) cannot be made and is lost: \(error.message)")
+                try transaction("skip a record", isDurable: false) { () throws(Status) in journalNumber = record.number
+                }
             }
-            _ = try store.asUser(write.user, insteadOf: .unauthenticated) { () throws(Status) in
-                try store.write(write.mutations, at: write.time, journalNumber: record.number).changed
-            }
+        }
+    }
+
+    private func read(_ record: WriteJournal.Record) throws(Status) -> JournaledWrite {
+        do throws(Status) { return try JournaledWrite(record.contents, mutationSerializer) } catch {
+            // Not of the code of a damaged cache.
+            throw .invalidArgument(error.message)
         }
     }
 
