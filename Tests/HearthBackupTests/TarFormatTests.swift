@@ -123,7 +123,9 @@ struct TarFormatTests {
         }
     }
 
-    @Test(arguments: ["../a", "/etc/passwd", "a/../../b", "a//b", "", "a/.", "../\u{301}a", String(repeating: "a/", count: 64) + "x"])
+    @Test(arguments: [
+        "../a", "/etc/passwd", "a/../../b", "a//b", "", "a/.", "../\u{301}a", String(repeating: "a/", count: 64) + "x",
+    ])
     func namesThatLeaveTheFolderAreRefused(name: String) {
         var reader = TarReader()
         #expect(throws: Status.self) {

@@ -172,9 +172,12 @@ final class TLSAdmission: @unchecked Sendable {
         handshakingAccounts.counts[account, default: 0] <= handshakesMax - handshaking.count
     }
 
-    /// Ends the oldest handshake of the accounts that may have no more, if it has had its time. If not, a later attempt follows at the end of that time.
+    /// Ends the oldest handshake of the accounts that may have no more, if it has had its time. If not, a later attempt
+    /// follows at the end of that time.
     private func endOldest() -> Bool {
-        guard let oldest = handshaking.first(where: { !mayHandshake($0.account) }) ?? handshaking.first else { return false }
+        guard let oldest = handshaking.first(where: { !mayHandshake($0.account) }) ?? handshaking.first else {
+            return false
+        }
         let end = oldest.handshakeBeganAt + UInt64(limits.tlsHandshakePatienceMilliseconds) * 1_000_000
         guard end <= loop.now else {
             if patienceTimer == nil {
