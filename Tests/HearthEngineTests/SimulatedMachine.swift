@@ -1,3 +1,4 @@
+import Foundation
 import HearthModel
 import HearthTestSupport
 import Synchronization
@@ -7,8 +8,9 @@ import Synchronization
 /// A machine with the disk of a log and its base: it can end at each of their operations, or fail them. What isn't
 /// durable then is lost in part: sectors of writes and changes of names, each at random.
 ///
-/// For one thread at a time.
+/// Its operations may come from an applier's thread, too; what a test asks or sets is for one thread at a time.
 final class SimulatedMachine: @unchecked Sendable {
+    private let lock = NSRecursiveLock()
     private var random: SeededGenerator
     /// Operations since the start or `restart`.
     private(set) var operations = 0
@@ -36,6 +38,12 @@ final class SimulatedMachine: @unchecked Sendable {
     static let sectorBytes = 512
 
     init(_ random: SeededGenerator) { self.random = random }
+
+    fileprivate func alone<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return try body()
+    }
 
     /// Throws when the operation fails; `partly` is done when it fails and may have had an effect.
     func operate(partly: (inout SeededGenerator) -> Void = { _ in }) throws(Status) {
@@ -84,6 +92,14 @@ final class SimulatedMachine: @unchecked Sendable {
             if let contents = names.removeValue(forKey: name) { names[newName] = contents }
         case .remove(let name): names[name] = nil
         }
+    }
+
+    /// - Parameter contents: those that the file must have.
+    fileprivate func contains(_ name: String, _ contents: SimulatedContents?) -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        guard let found = names[name] else { return false }
+        return contents.map { $0 === found } ?? true
     }
 
     fileprivate func change(_ change: NameChange) {
@@ -176,42 +192,52 @@ private final class SimulatedDisk: LogDisk {
     init(_ machine: SimulatedMachine) { self.machine = machine }
 
     func names() throws(Status) -> [String] {
-        try machine.operate()
-        return Array(machine.names.keys)
+        try machine.alone { () throws(Status) in
+            try machine.operate()
+            return Array(machine.names.keys)
+        }
     }
 
     func open(_ name: String, isReadOnly: Bool) throws(Status) -> any LogFile {
-        try machine.operate()
-        guard let contents = machine.names[name] else { throw .unavailable("There is no file \(name).") }
-        return SimulatedFile(contents, machine)
+        try machine.alone { () throws(Status) in
+            try machine.operate()
+            guard let contents = machine.names[name] else { throw .unavailable("There is no file \(name).") }
+            return SimulatedFile(contents, machine)
+        }
     }
 
     func make(_ name: String, sizeBytes: Int) throws(Status) {
-        if machine.names[name] != nil { throw .unavailable("There is a file \(name).") }
-        let contents = SimulatedContents([UInt8](repeating: 0, count: sizeBytes))
-        try machine.operate { random in if random.isOne(in: 2) { machine.change(.add(name, contents)) } }
-        machine.change(.add(name, contents))
+        try machine.alone { () throws(Status) in
+            if machine.names[name] != nil { throw .unavailable("There is a file \(name).") }
+            let contents = SimulatedContents([UInt8](repeating: 0, count: sizeBytes))
+            try machine.operate { random in if random.isOne(in: 2) { machine.change(.add(name, contents)) } }
+            machine.change(.add(name, contents))
+        }
     }
 
     func rename(_ name: String, to newName: String) throws(Status) {
-        try machine.operate { random in if random.isOne(in: 2) { machine.change(.rename(name, newName)) } }
-        machine.change(.rename(name, newName))
+        try machine.alone { () throws(Status) in
+            try machine.operate { random in if random.isOne(in: 2) { machine.change(.rename(name, newName)) } }
+            machine.change(.rename(name, newName))
+        }
     }
 
     func remove(_ name: String) throws(Status) {
-        try machine.operate { random in if random.isOne(in: 2) { machine.change(.remove(name)) } }
-        machine.change(.remove(name))
+        try machine.alone { () throws(Status) in
+            try machine.operate { random in if random.isOne(in: 2) { machine.change(.remove(name)) } }
+            machine.change(.remove(name))
+        }
     }
 
     func synchronizeNames() throws(Status) {
-        try machine.operate { random in if random.isOne(in: 2) { machine.synchronizeNames() } }
-        machine.synchronizeNames()
+        try machine.alone { () throws(Status) in
+            try machine.operate { random in if random.isOne(in: 2) { machine.synchronizeNames() } }
+            machine.synchronizeNames()
+        }
     }
 
     func has(_ name: String, _ file: (any LogFile)?) -> Bool {
-        guard let contents = machine.names[name] else { return false }
-        guard let file = file as? SimulatedFile else { return true }
-        return file.contents === contents
+        machine.contains(name, (file as? SimulatedFile)?.contents)
     }
 
     func checkBase() throws(Status) {}
@@ -231,23 +257,29 @@ private final class SimulatedFile: LogFile {
     var sizeBytes: Int { contents.bytes.count }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(Status) {
-        try machine.operate()
-        contents.bytes.withUnsafeBytes { bytes in
-            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + buffer.count]))
+        try machine.alone { () throws(Status) in
+            try machine.operate()
+            contents.bytes.withUnsafeBytes { bytes in
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + buffer.count]))
+            }
         }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Status) {
-        try machine.operate { random in
-            let count = random.below(bytes.count + 1)
-            contents.write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: offset)
+        try machine.alone { () throws(Status) in
+            try machine.operate { random in
+                let count = random.below(bytes.count + 1)
+                contents.write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: offset)
+            }
+            contents.write(bytes, at: offset)
         }
-        contents.write(bytes, at: offset)
     }
 
     func synchronize() throws(Status) {
-        try machine.operate { random in contents.failSynchronizing(&random) }
-        contents.synchronize()
+        try machine.alone { () throws(Status) in
+            try machine.operate { random in contents.failSynchronizing(&random) }
+            contents.synchronize()
+        }
     }
 
     func close() {}
@@ -266,11 +298,11 @@ private final class SimulatedBase: Store {
     func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
 
     func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
-        try machine.operate()
+        try machine.alone { () throws(Status) in try machine.operate() }
         if machine.baseFails { throw .unavailable("The base fails.") }
         let result = try inner.write(body)
         // The process may end before it knows.
-        try machine.operate()
+        try machine.alone { () throws(Status) in try machine.operate() }
         return result
     }
 

@@ -130,6 +130,32 @@ struct LostFileTests {
     }
     private func copy(_ path: String, _ new: String) throws { try write(contents(path), new) }
 
+    /// A start can read nothing behind the file that is missing.
+    @Test func nothingIsAcknowledgedBehindALostFileOfALog() throws {
+        // Nothing is applied meanwhile, which would remove files, and make good a loss.
+        var logOptions = LoggedStoreOptions()
+        logOptions.idleMilliseconds = 1 << 30
+        logOptions.retryMilliseconds = 1 << 30
+        let provider = try SQLiteStoreProvider(path: folder.path, options: SQLiteStoreOptions(), logOptions: logOptions)
+        defer { provider.close() }
+        let store = try provider.open(name)
+        defer { store.close() }
+        func write(_ count: Int) throws(Status) {
+            try store.write { transaction throws(Status) in
+                try transaction.put(.documents, key(1), Array(repeating: 7, count: count))
+            }
+        }
+        var files: [String] = []
+        while files.count < 2 {
+            try write(1 << 18)
+            files = try logSizes().filter { Int($0) != nil }
+        }
+        try DataFolder.remove(file + "-log/1")
+        provider.checkFiles()
+        let status = #expect(throws: Status.self) { try write(1) }
+        #expect(status?.code == .unavailable)
+    }
+
     /// The file alone is the state of an earlier moment.
     @Test(arguments: [false, true])
     func aFileWithoutItsLogIsRefusedUntilTheLossIsAccepted(isReadOnly: Bool) throws {

@@ -96,6 +96,8 @@ final class CommitLog: @unchecked Sendable {
     /// Makes a transaction durable. When it throws, the transaction is void.
     /// - Returns: whether `prepareSpare` has something to do.
     func append(_ record: LogRecord) throws(Status) -> Bool {
+        // Of an earlier file: this one's is found below. Behind what is missing a start can read nothing.
+        if let loss = shared.withLock({ $0.loss }) { throw loss }
         let needed = record.count + LogRecord.alignment
         if file == nil || mustRoll {
             try roll(needed)
