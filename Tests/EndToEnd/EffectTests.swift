@@ -138,7 +138,8 @@ import Testing
         let db = program.db
         plainly { db.document("w/\(round)").setData(["n": 1]) { _ in } }
         try await db.waitForPendingWrites()
-        #expect(try await db.document("w/\(round)").getDocument(source: .server).exists)
+        let written = try await db.document("w/\(round)").getDocument(source: .server)
+        #expect(written.exists && !written.metadata.hasPendingWrites)
     }
 
     private static func deleteAndConfigure(_ program: Program, _ round: Int) async throws {
@@ -175,6 +176,10 @@ import Testing
         let database = round == 0 ? program.newDatabase() : program.database
         let reference = database.reference(withPath: "b/\(round)")
         database.goOffline()
+        let state = database.reference(withPath: ".info/connected").record(.value)
+        let connected = try await state.recorder.first(1)
+        #expect(connected == ["connected: false"])
+        state.stop()
         let answers = Recorder<String>()
         plainly { reference.setValue(1) { error, _ in answers.append("\((error as NSError?)?.code ?? 0)") } }
         database.purgeOutstandingWrites()
@@ -196,6 +201,15 @@ import Testing
         let later = reference.record(.value)
         #expect(try await later.recorder.first(1) == ["\(round): 1"])
         later.stop()
+        #expect(events.all.isEmpty)
+        // Nor an event that waits for the queue of the callbacks.
+        let other = database.reference(withPath: "f/\(round)")
+        other.observe(.value) { _ in other.removeAllObservers() }
+        other.observe(.value) { _ in events.append(2) }
+        plainly { other.setValue(1) }
+        let last = other.child("none").record(.value)
+        _ = try await last.recorder.first(1)
+        last.stop()
         #expect(events.all.isEmpty)
     }
 }

@@ -98,7 +98,7 @@ final class WireConnection {
     func goOffline(reason: String) {
         interruptReasons.insert(reason)
         guard phase != .offline else { return }
-        end(.offline)
+        end(.offline, notifiesAtOnce: true)
     }
 
     /// The machine's network path changed.
@@ -186,7 +186,9 @@ final class WireConnection {
     /// A host that the server named and that cannot be reached is forgotten.
     private func forgetHost() { host = nil }
 
-    private func end(_ next: Phase) {
+    /// - Parameter notifiesAtOnce: for a call of the app, so that the next one finds the database offline. The connection's own
+    ///   events notify later: what they do is not over.
+    private func end(_ next: Phase, notifiesAtOnce: Bool = false) {
         for timer in WireTimer.allCases { driver.cancel(timer) }
         if isOpen { driver.close() }
         phase = next
@@ -196,10 +198,11 @@ final class WireConnection {
         let wasAnnounced = isAnnounced
         isAnnounced = false
         guard wasAnnounced || !lost.isEmpty else { return }
-        driver.enqueue { [self] in
+        let notify = { [self] in
             for fail in lost { fail(WireFailure(WireFailure.disconnected)) }
             if wasAnnounced { delegate?.connectionDidDisconnect() }
         }
+        if notifiesAtOnce { notify() } else { driver.enqueue(notify) }
     }
 
     // MARK: Credentials
@@ -294,7 +297,8 @@ final class WireConnection {
         case .handshake(let handshake): greet(handshake)
         case .shutdown(let reason):
             driver.warn("The server ended the connection for good: \(reason)")
-            goOffline(reason: Self.shutdownReason)
+            interruptReasons.insert(Self.shutdownReason)
+            end(.offline)
         case .redirect(let host):
             self.host = host
             redirects += 1
