@@ -202,7 +202,7 @@ import Testing
         #expect(try await later.recorder.first(1) == ["\(round): 1"])
         later.stop()
         #expect(events.all.isEmpty)
-        // Nor an event that waits for the queue of the callbacks.
+        // An event that is already queued for the callbacks is not delivered either.
         let other = database.reference(withPath: "f/\(round)")
         other.observe(.value) { _ in other.removeAllObservers() }
         other.observe(.value) { _ in events.append(2) }

@@ -44,7 +44,7 @@ import Testing
         #expect(calls.values == [false, true])
     }
 
-    /// It sends 25 MB of pings, and reads no pongs: nor does its system take many.
+    /// The server sends 25 MB of pings and reads no pongs. A small receive buffer keeps the kernel from taking them.
     @Test func aFloodOfPingsFillsNoMemory() async throws {
         let server = try TestListener { connection in
             var receiveBytes: Int32 = 16 << 10

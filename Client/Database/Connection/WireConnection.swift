@@ -186,8 +186,8 @@ final class WireConnection {
     /// A host that the server named and that cannot be reached is forgotten.
     private func forgetHost() { host = nil }
 
-    /// - Parameter notifiesAtOnce: for a call of the app, so that the next one finds the database offline. The connection's own
-    ///   events notify later: what they do is not over.
+    /// - Parameter notifiesAtOnce: whether the engine is notified within this call, so that the app's next call finds it
+    ///   offline. After an event of the connection it is notified when the event has been processed.
     private func end(_ next: Phase, notifiesAtOnce: Bool = false) {
         for timer in WireTimer.allCases { driver.cancel(timer) }
         if isOpen { driver.close() }
